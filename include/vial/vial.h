@@ -1,0 +1,222 @@
+/*
+ * vial - run code you did not write.
+ *
+ * General use, four calls:
+ *
+ *	vial_open(&host, NULL, &error);                    what this machine can do
+ *	vial_job_create(&job, host, "python", &error);     what to run, and how
+ *	vial_job_code(job, NULL, text, strlen(text), &error);
+ *	vial_run(&result, job, &error);                    run it in a fresh sandbox
+ *
+ * Every call that can fail returns 0, or -1 with *error filled in; an output
+ * parameter is written on success only.  How the guest fared is never an error:
+ * it is in the result.  Strings and bytes given to a job are copied.
+ *
+ * vial_run() blocks, keeps no state in the process, and may be called from
+ * several threads with different jobs.  A host is read-only once opened.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef VIAL_H
+#define VIAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define VIAL_API __attribute__((visibility("default")))
+
+struct vial;     /* a host: operator's configuration and what the kernel offers */
+struct vial_job; /* one piece of code with its files, limits and wishes */
+
+enum vial_error_code {
+	VIAL_OK,
+	VIAL_INVALID, /* the caller asked for something malformed */
+	VIAL_LIMIT,   /* a quota or limit refused it */
+	VIAL_BUSY,    /* try again later */
+	VIAL_GONE,    /* no such language, file, directory */
+	VIAL_DENIED,  /* the operator's configuration refuses it */
+	VIAL_HOST,    /* the host lacks a layer that was asked for */
+	VIAL_SYS,     /* a system call failed */
+	VIAL_BUG      /* an invariant of ours broke */
+};
+
+struct vial_error {
+	enum vial_error_code code;
+	int sys; /* errno, or 0 */
+	char message[248];
+};
+
+/* ---- host ------------------------------------------------------------------------------ */
+
+/* `config` is a path; NULL reads $VIAL_CONFIG, else /etc/vial/vial.yaml if it is there. */
+VIAL_API int vial_open(struct vial **ret, const char *config, struct vial_error *error);
+VIAL_API void vial_close(struct vial *host); /* NULL is fine */
+VIAL_API const char *vial_version(void);
+
+enum vial_layer_state { VIAL_ACTIVE, VIAL_DEGRADED, VIAL_MISSING };
+
+struct vial_layer {
+	const char *name;   /* "cgroup": what --allow-weak calls it */
+	const char *title;  /* "limits by cgroup" */
+	enum vial_layer_state state;
+	int required;       /* a run is refused without it unless it is named as weak */
+	const char *detail; /* what was found */
+	const char *fix;    /* the command or setting that mends it; "" when active */
+};
+
+/* Run a probe in a sandbox and report each layer.  The array lives as long as the host. */
+VIAL_API int vial_layers(const struct vial_layer **ret, size_t *ret_count, struct vial *host,
+			 struct vial_error *error);
+
+struct vial_language {
+	const char *name, *title;
+	const char *const *aliases; /* NULL-terminated */
+	const char *extension;
+	const char *tool;    /* NULL: not installed */
+	const char *version; /* first line of what the tool says of itself; NULL with tool */
+	const char *note;    /* how to get it, or "build cache is cold: vial prepare go"; "" */
+	int compiled;
+};
+
+VIAL_API int vial_languages(const struct vial_language **ret, size_t *ret_count, struct vial *host,
+			    struct vial_error *error);
+
+/* The language of a file, by extension or #! line; NULL when it cannot be told. */
+VIAL_API const char *vial_language_of(const char *path);
+
+/* Fill a language's read-only build cache (trusted, once); `progress` gets lines of text, may be NULL. */
+VIAL_API int vial_prepare(struct vial *host, const char *language,
+			  void (*progress)(const char *line, void *arg), void *arg,
+			  struct vial_error *error);
+
+struct vial_limit {
+	const char *name, *doc;
+	const char *value; /* the default, for people: "512 MiB" */
+};
+
+VIAL_API void vial_limits(const struct vial_limit **ret, size_t *ret_count);
+
+/* ---- job ------------------------------------------------------------------------------- */
+
+VIAL_API int vial_job_create(struct vial_job **ret, struct vial *host, const char *language,
+			     struct vial_error *error);
+VIAL_API void vial_job_free(struct vial_job *job); /* NULL is fine */
+
+/* The program's text.  `name` is what tracebacks show; NULL: the language's usual name. */
+VIAL_API int vial_job_code(struct vial_job *job, const char *name, const void *bytes, size_t len,
+			   struct vial_error *error);
+
+VIAL_API int vial_job_limit(struct vial_job *job, const char *name, const char *value,
+			    struct vial_error *error); /* "memory", "512m" */
+VIAL_API int vial_job_arg(struct vial_job *job, const char *arg, struct vial_error *error);
+VIAL_API int vial_job_env(struct vial_job *job, const char *name, const char *value,
+			  struct vial_error *error);
+
+/* Standard input: bytes, or a descriptor that is read as the guest reads (borrowed).  Default: empty. */
+VIAL_API int vial_job_stdin(struct vial_job *job, const void *bytes, size_t len,
+			    struct vial_error *error);
+VIAL_API int vial_job_stdin_fd(struct vial_job *job, int fd, struct vial_error *error);
+
+/* A file in the workspace, by relative name; sub-directories are made. */
+VIAL_API int vial_job_file(struct vial_job *job, const char *name, const void *bytes, size_t len,
+			   struct vial_error *error);
+VIAL_API int vial_job_file_from(struct vial_job *job, const char *name, const char *host_path,
+				struct vial_error *error);
+
+/* A host directory as the workspace itself (`inside` NULL) or at an absolute path inside. */
+VIAL_API int vial_job_dir(struct vial_job *job, const char *host_path, const char *inside,
+			  int writable, struct vial_error *error);
+
+/* Where the workspace appears (default /sandbox), and whether the guest may write there (default 1). */
+VIAL_API int vial_job_workdir(struct vial_job *job, const char *path, struct vial_error *error);
+VIAL_API int vial_job_writable(struct vial_job *job, int writable, struct vial_error *error);
+
+/* "none" (default) or "host"; host only where the operator's configuration permits it. */
+VIAL_API int vial_job_network(struct vial_job *job, const char *mode, struct vial_error *error);
+
+/* Layers this job may do without, comma separated: "cgroup,uid". */
+VIAL_API int vial_job_allow_weak(struct vial_job *job, const char *layers, struct vial_error *error);
+
+/* A file name or a glob, relative to the workspace, to hand back with the result. */
+VIAL_API int vial_job_export(struct vial_job *job, const char *pattern, struct vial_error *error);
+
+enum vial_stream { VIAL_STDOUT = 1, VIAL_STDERR = 2 };
+
+/* Output as it comes, cut at the limit like the result's.  Called from within vial_run(). */
+VIAL_API void vial_job_on_output(struct vial_job *job,
+				 void (*fn)(enum vial_stream stream, const char *bytes, size_t len,
+					    void *arg),
+				 void *arg);
+
+/* The plan: mounts, limits, layers, commands; text for people.  free() it. */
+VIAL_API int vial_job_explain(char **ret, struct vial_job *job, struct vial_error *error);
+
+/* ---- result ---------------------------------------------------------------------------- */
+
+enum vial_outcome {
+	VIAL_EXITED,        /* by itself, with exit_code */
+	VIAL_SIGNALED,      /* by a signal nobody here sent */
+	VIAL_TIMED_OUT,     /* wall or CPU time was up */
+	VIAL_OUT_OF_MEMORY, /* killed by the cgroup, or an uncaught MemoryError and its like */
+	VIAL_CANCELLED      /* by vial_job_cancel() */
+};
+
+struct vial_bytes {
+	const char *data;  /* NUL-terminated for convenience; may contain NULs */
+	size_t len;
+	uint64_t dropped;  /* bytes beyond the limit */
+};
+
+struct vial_file {
+	const char *path;  /* relative to the workspace; any bytes but NUL */
+	uint64_t size;
+	struct vial_bytes content; /* exports only */
+	const char *error; /* exports only: why there is no content, or NULL */
+};
+
+struct vial_result {
+	enum vial_outcome outcome;
+	const char *stage; /* "compile" or "run": where it ended */
+	int exit_code;     /* -1 unless VIAL_EXITED */
+	int signal;        /* 0 unless a signal ended it */
+	int timed_out, oom;
+	const char *limit; /* which limit ended it: "timeout", "cpu-time", "memory"; "" */
+
+	struct vial_bytes out, err;
+
+	struct {
+		const char *type, *message, *traceback; /* "" when there is none */
+		long line;
+	} exception;
+
+	double wall_ms, cpu_ms;
+	uint64_t peak_memory;    /* bytes; 0: not known on this host */
+	uint64_t processes;      /* most at once; 0: not known */
+	double compile_ms;       /* wall time of the compile stage; 0 without one */
+
+	const struct vial_file *changed; /* files created or changed in the workspace */
+	size_t changed_count;
+	int changed_cut;                 /* there were more than are listed */
+	const struct vial_file *exports;
+	size_t export_count;
+};
+
+VIAL_API int vial_run(const struct vial_result **ret, struct vial_job *job, struct vial_error *error);
+VIAL_API void vial_result_free(const struct vial_result *result); /* NULL is fine */
+
+/* End a run from another thread or a signal handler. */
+VIAL_API void vial_job_cancel(struct vial_job *job);
+
+VIAL_API const char *vial_outcome_name(enum vial_outcome outcome); /* "exited", "timed_out", ... */
+
+/* The result as one line of JSON (docs/RESULT.md).  free() it. */
+VIAL_API char *vial_result_json(const struct vial_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,83 @@
+#pragma once
+/*
+ * sys - the system calls the engine makes, and a way to make any of them fail.
+ *
+ * The engine writes SYS(mount, a, b, c, d, e) for mount(a, b, c, d, e).  In a
+ * production build the two are the same.  With VIAL_FAULT the nth call of the
+ * whole process tree fails instead, so that a test can let every single one
+ * fail once and look for what is left behind.
+ *
+ * Calls that libc does not wrap (or not on Debian 12) are wrapped here.
+ */
+#include <linux/landlock.h>
+#include <linux/openat2.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#ifdef VIAL_FAULT
+bool sys_fault(const char *name); /* true, with errno set: this call shall fail */
+#define SYS(name, ...) (sys_fault(#name) ? -1 : name(__VA_ARGS__))
+#else
+#define SYS(name, ...) name(__VA_ARGS__)
+#endif
+
+static inline pid_t sys_clone3(struct clone_args *args)
+{
+	return (pid_t)syscall(SYS_clone3, args, sizeof(*args));
+}
+
+static inline int sys_openat2(int dir, const char *path, const struct open_how *how)
+{
+	return (int)syscall(SYS_openat2, dir, path, how, sizeof(*how));
+}
+
+static inline int sys_pivot_root(const char *new_root, const char *put_old)
+{
+	return (int)syscall(SYS_pivot_root, new_root, put_old);
+}
+
+static inline int sys_seccomp(unsigned op, unsigned flags, void *args)
+{
+	return (int)syscall(SYS_seccomp, op, flags, args);
+}
+
+static inline int sys_capset(void *header, const void *data)
+{
+	return (int)syscall(SYS_capset, header, data);
+}
+
+static inline int sys_landlock_create_ruleset(const void *attr, size_t size, uint32_t flags)
+{
+	return (int)syscall(SYS_landlock_create_ruleset, attr, size, flags);
+}
+
+static inline int sys_landlock_add_rule(int ruleset_fd, int type, const void *attr)
+{
+	return (int)syscall(SYS_landlock_add_rule, ruleset_fd, type, attr, 0);
+}
+
+static inline int sys_landlock_restrict_self(int ruleset_fd)
+{
+	return (int)syscall(SYS_landlock_restrict_self, ruleset_fd, 0);
+}
+
+/* glibc's setuid family signals all threads; a cloned child has only itself. */
+static inline int sys_setresuid(uid_t id)
+{
+	return (int)syscall(SYS_setresuid, id, id, id);
+}
+
+static inline int sys_setresgid(gid_t id)
+{
+	return (int)syscall(SYS_setresgid, id, id, id);
+}
+
+static inline int sys_setgroups(size_t n, const gid_t *groups)
+{
+	return (int)syscall(SYS_setgroups, n, groups);
+}

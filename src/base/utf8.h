@@ -1,0 +1,11 @@
+#pragma once
+/*
+ * utf8 - bytes from a guest, made into text.
+ */
+#include "base/buf.h"
+
+/* Length of the well-formed sequence at `s` (1..4), or 0: overlong, surrogate, cut or stray. */
+size_t utf8_step(const char *s, size_t len);
+
+/* Append `bytes`, every ill-formed one replaced by U+FFFD. */
+void utf8_repair(struct buf *out, const char *bytes, size_t len);

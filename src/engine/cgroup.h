@@ -1,0 +1,74 @@
+#pragma once
+/*
+ * cgroup - one control group per guest: memory, pids and CPU, and their accounts.
+ *
+ * Three implementations behind this interface: v2 (one directory), v1 (one
+ * directory per controller), none (a host that delegates nothing: limits fall
+ * back to rlimits, and only when the caller accepted that).  Which one a host
+ * has is asked once, by cgroup_find().
+ *
+ * Who enters: on v2 the guest is born inside (CLONE_INTO_CGROUP).  On v1 the
+ * single-threaded guest writes "0" to each `tasks` file itself: unlike
+ * cgroup.procs, that does not take the kernel's global thread-group lock, which
+ * after 20 ms of idleness costs an RCU grace period (7 ms).
+ *
+ * A directory is named after the lease of its box (engine/ids.h).  Whoever holds
+ * the lease owns the name, so a directory found there belongs to a dead owner.
+ * Never logs.
+ */
+#include "base/err.h"
+#include "base/own.h"
+#include "engine/limits.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cgroup_host; /* where on this host our groups go, and how */
+struct cgroup;      /* one group */
+
+enum cgroup_version { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
+
+/*
+ * Find a place we may create groups in, below our own.  `path` (from the
+ * operator's configuration) overrides the search; NULL searches.  A host with
+ * nothing usable is CGROUP_NONE with the reason in cgroup_why(), not an error.
+ */
+int cgroup_find(struct cgroup_host **ret, const char *path, struct err *e) MUST_USE;
+void cgroup_host_free(struct cgroup_host *host);
+enum cgroup_version cgroup_version(const struct cgroup_host *host);
+const char *cgroup_where(const struct cgroup_host *host); /* "/sys/fs/cgroup/vial", for people */
+const char *cgroup_why(const struct cgroup_host *host);   /* why NONE, or what is missing; "" when whole */
+
+/* Remove what a killed owner left; `is_free(lease, arg)` says that nobody holds that lease now. */
+void cgroup_sweep(struct cgroup_host *host, bool (*is_free)(unsigned lease, void *arg), void *arg);
+
+/* Create vial-<lease><suffix> with its limits; a stale one of that name is replaced. */
+int cgroup_create(struct cgroup **ret, struct cgroup_host *host, unsigned lease, const char *suffix,
+		  const struct limits *lim, struct err *e) MUST_USE;
+void cgroup_free(struct cgroup *cg); /* kills what is inside, removes, frees; NULL is fine */
+DEFINE_CLEANUP(struct cgroup *, cgroup_free)
+#define auto_cgroup AUTO(cgroup_freep)
+
+/* For clone3(CLONE_INTO_CGROUP): v2 only, else -1.  Borrowed. */
+int cgroup_clone_fd(const struct cgroup *cg);
+
+/* Child side, before privileges go: enter by writing "0" (v1); nothing to do on v2 and none.
+ * No malloc.  The descriptors it uses were opened by cgroup_create(). */
+int cgroup_enter(const struct cgroup *cg, struct err *e) MUST_USE;
+
+/* A descriptor that polls readable (or POLLPRI, see *ret_events) when an OOM kill happened; -1 if none. */
+int cgroup_oom_fd(const struct cgroup *cg, short *ret_events);
+
+int cgroup_kill(struct cgroup *cg, struct err *e) MUST_USE; /* SIGKILL to all inside; waits for none */
+
+struct cgroup_usage {
+	uint64_t cpu_us;            /* all processes, dead ones too */
+	uint64_t memory_peak_bytes; /* 0: not known on this host */
+	uint64_t memory_bytes;      /* now */
+	uint64_t oom_kills;
+	uint64_t processes;         /* now */
+	uint64_t processes_peak;    /* 0: not known */
+	uint64_t pids_refused;      /* forks refused by the limit */
+};
+
+int cgroup_usage(struct cgroup_usage *ret, const struct cgroup *cg, struct err *e) MUST_USE;

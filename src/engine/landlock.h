@@ -1,0 +1,29 @@
+#pragma once
+/*
+ * landlock - file access by path, a second line behind the mount tree.
+ *
+ * Everything below / may be read and executed; only the listed directories may
+ * be written.  Signals and abstract sockets do not leave the domain (ABI 6), TCP
+ * rules come from ABI 4.  A rule is made on an open directory, so the child
+ * applies it after the root has been entered.
+ *
+ * A "no files" profile (reads refused with EACCES outside the runtime's own
+ * directories) is the same call with other rows.
+ */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum landlock_access { LANDLOCK_READ = 1u << 0, LANDLOCK_WRITE = 1u << 1, LANDLOCK_EXEC = 1u << 2 };
+
+struct landlock_rule {
+	const char *path; /* as seen inside; a missing path is skipped */
+	unsigned access;
+};
+
+/* The kernel's ABI version; 0 when Landlock is absent or off. */
+int landlock_abi(void);
+
+/* Child side, in the sandbox's root, after no_new_privs.  No malloc. */
+int landlock_restrict(const struct landlock_rule *rules, size_t count, int abi, struct err *e) MUST_USE;

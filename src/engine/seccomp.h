@@ -1,0 +1,22 @@
+#pragma once
+/*
+ * seccomp - the system calls a guest may make.
+ *
+ * seccomp.def is an allow-list with a reason per row.  It is compiled to BPF at
+ * build time by seccomp_gen.c (libseccomp, binary tree), so that a run pays one
+ * system call and no library.  What is not listed answers ENOSYS, so that libc
+ * falls back; what must look forbidden answers EPERM; foreign ABIs (x32, i386)
+ * are refused.
+ */
+#include "base/err.h"
+
+#include <linux/filter.h>
+#include <stdbool.h>
+
+extern const struct sock_fprog seccomp_guest; /* generated */
+
+/* Child side: install for this process and all it will become.  Needs no_new_privs. */
+int seccomp_install(const struct sock_fprog *prog, struct err *e) MUST_USE;
+
+/* Parent side, asked by the probe: does this kernel have filters? */
+bool seccomp_available(void);

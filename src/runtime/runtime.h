@@ -1,0 +1,81 @@
+#pragma once
+/*
+ * runtime - the languages, one row and one small file each.
+ *
+ * Adding a language: write src/runtime/<name>.c with one `const struct runtime`
+ * and its error reader, add it to the list in runtime.c and to meson.build.
+ *
+ * Commands are templates: "%x" is replaced inside a word by
+ *   %i  the interpreter or compiler found on this host (absolute path)
+ *   %s  the source file's name in the workspace
+ *   %o  the compiled program (absolute path inside)
+ *   %c  the build cache (absolute path inside; only with has_cache)
+ */
+#include "base/buf.h"
+#include "base/err.h"
+#include "engine/limits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What a language says when a program fails, read from its stderr.  Guest bytes: hostile. */
+struct exception {
+	char type[64];      /* "ZeroDivisionError"; empty: none found */
+	char message[512];  /* cut, repaired UTF-8 */
+	long line;          /* in the user's source; 0: not known */
+	size_t trace_start, trace_len; /* the traceback within stderr; len 0: none */
+};
+
+enum warmth { WARM_COLD, WARM_PARKED, WARM_FORK };
+
+struct runtime {
+	const char *name;                /* "python" */
+	const char *title;               /* "Python" */
+	const char *const *aliases;      /* { "python3", "py", NULL } */
+	const char *extension;           /* ".py", to tell the language of a file */
+	const char *source_name;         /* "main.py": where -c CODE lands */
+	const char *const *tools;        /* candidates, best first: absolute paths, NULL-terminated */
+	const char *const *compile;      /* argv template, or NULL */
+	const char *const *run;          /* argv template */
+	const char *const *version;      /* argv template that prints a version */
+	const char *const *env;          /* "NAME=value" templates added to the environment, or NULL */
+	const char *const *warm_cache;   /* argv template that fills the build cache once, or NULL */
+	bool limit_data;                 /* RLIMIT_DATA makes it fail politely (MemoryError, NULL) */
+	uint64_t compile_memory_bytes;   /* least memory for the compile stage; 0: the run's own limit */
+	enum warmth warmth;
+	/* Reads a failure from stderr; false: nothing recognised.  Never trusts, never allocates. */
+	bool (*read_error)(struct exception *ret, const char *err, size_t len);
+};
+
+extern const struct runtime *const runtimes[]; /* NULL-terminated, sorted by name */
+
+/* By name or alias, any case, surrounding blanks ignored; NULL: unknown. */
+const struct runtime *runtime_find(const char *name);
+const struct runtime *runtime_by_file(const char *path); /* by extension, then by #! line; NULL: unknown */
+
+/*
+ * A language as this host has it.
+ */
+struct toolchain {
+	const struct runtime *runtime;
+	char *tool;      /* absolute, resolved: "/usr/bin/python3.11" */
+	char *prefix;    /* what must be mounted for it besides /usr, or NULL: "/opt/python3.12" */
+	char *cache_dir; /* host directory of the warm build cache, or NULL when there is none */
+};
+
+/*
+ * Find the tool: `configured` (absolute path from the operator) or the row's
+ * candidates.  ERR_GONE with a hint when the language is not installed.
+ */
+int toolchain_find(struct toolchain *ret, const struct runtime *rt, const char *configured,
+		   const char *cache_root, struct err *e) MUST_USE;
+void toolchain_done(struct toolchain *tc);
+
+/*
+ * Expand a command template.  `ret` is a NULL-terminated array in one allocation: free() it.
+ */
+struct template_vars {
+	const char *tool, *source, *output, *cache;
+};
+int runtime_expand(char ***ret, const char *const *words, const struct template_vars *vars,
+		   struct err *e) MUST_USE;
