@@ -162,6 +162,7 @@ enum vial_outcome {
 	VIAL_SIGNALED,      /* by a signal nobody here sent */
 	VIAL_TIMED_OUT,     /* wall or CPU time was up */
 	VIAL_OUT_OF_MEMORY, /* killed by the cgroup, or an uncaught MemoryError and its like */
+	VIAL_OUT_OF_DISK,   /* a host directory grew beyond the workspace limit */
 	VIAL_CANCELLED      /* by vial_job_cancel() */
 };
 
@@ -184,7 +185,7 @@ struct vial_result {
 	int exit_code;     /* -1 unless VIAL_EXITED */
 	int signal;        /* 0 unless a signal ended it */
 	int timed_out, oom;
-	const char *limit; /* which limit ended it: "timeout", "cpu-time", "memory"; "" */
+	const char *limit; /* which limit ended it: "timeout", "cpu-time", "memory", "workspace"; "" */
 
 	struct vial_bytes out, err;
 
@@ -212,9 +213,6 @@ VIAL_API void vial_result_free(const struct vial_result *result); /* NULL is fin
 VIAL_API void vial_job_cancel(struct vial_job *job);
 
 VIAL_API const char *vial_outcome_name(enum vial_outcome outcome); /* "exited", "timed_out", ... */
-
-/* The result as one line of JSON (docs/RESULT.md).  free() it. */
-VIAL_API char *vial_result_json(const struct vial_result *result);
 
 #ifdef __cplusplus
 }

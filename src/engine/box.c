@@ -1,0 +1,302 @@
+#include "engine/box.h"
+
+#include "base/sys.h"
+#include "engine/cgroup.h"
+#include "engine/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+struct box {
+	const struct box_spec *spec;
+	struct lease lease; /* copied: spawns outlive the spec */
+	pid_t init;
+	int init_fd;        /* pidfd */
+	int channel;        /* its end is init's end */
+	int ns[NS_COUNT_];
+	int workspace;
+};
+
+/* Our children carry exit signal 0, so only __WALL finds them. */
+static void reap(int pidfd)
+{
+	siginfo_t ignored;
+
+	while (waitid(P_PIDFD, (id_t)pidfd, &ignored, WEXITED | __WALL) < 0 && errno == EINTR)
+		continue;
+}
+
+void box_kill(struct box *box)
+{
+	if (box->init_fd < 0)
+		return;
+	(void)pidfd_send_signal(box->init_fd, SIGKILL, NULL, 0);
+	reap(box->init_fd);
+	(void)close(take_fd(&box->init_fd));
+}
+
+void box_free(struct box *box)
+{
+	if (!box)
+		return;
+	box_kill(box);
+	for (int i = 0; i < NS_COUNT_; i++)
+		if (box->ns[i] >= 0)
+			(void)close(box->ns[i]);
+	if (box->channel >= 0)
+		(void)close(box->channel);
+	if (box->workspace >= 0)
+		(void)close(box->workspace);
+	free(box);
+}
+
+int box_workspace(const struct box *box)
+{
+	return box->workspace;
+}
+
+static int start_init(struct box *box, int far_end, struct err *e)
+{
+	struct clone_args args = {
+		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND | CLONE_NEWUSER | CLONE_NEWPID |
+			 CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
+			 (box->spec->share_network ? 0 : CLONE_NEWNET),
+		.pidfd = (uintptr_t)&box->init_fd,
+	};
+
+	box->init = SYS(sys_clone3, &args);
+	if (box->init == 0)
+		init_main(box->spec, far_end);
+	if (box->init < 0) {
+		box->init_fd = -1;
+		err_sys(e, "new namespaces");
+		e->code = ERR_HOST;
+		return -1;
+	}
+	return 0;
+}
+
+int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
+{
+	auto_box struct box *box = calloc(1, sizeof(*box));
+	auto_close int far_end = -1;
+	int pair[2];
+
+	if (!box)
+		return err_sys(e, "box");
+	box->spec = spec;
+	box->lease = *spec->lease;
+	box->init_fd = box->channel = box->workspace = -1;
+	memset(box->ns, -1, sizeof(box->ns));
+
+	if (SYS(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "channel");
+	box->channel = pair[0];
+	far_end = pair[1];
+	if (start_init(box, far_end, e) < 0)
+		return -1;
+	if (idmap_write(box->init, &box->lease, e) < 0)
+		return err_context(e, "idmap");
+	if (SYS(send, box->channel, "m", 1, MSG_NOSIGNAL) < 0)
+		return err_sys(e, "idmap");
+	*ret = take_ptr(&box);
+	return 0;
+}
+
+static void take_descriptors(struct box *box, struct msghdr *msg)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	int got[NS_COUNT_ + 1];
+
+	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(got)))
+		return;
+	memcpy(got, CMSG_DATA(c), sizeof(got));
+	memcpy(box->ns, got, sizeof(box->ns));
+	box->workspace = got[NS_COUNT_];
+}
+
+int box_ready(struct box *box, struct err *e)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int) * (NS_COUNT_ + 1))];
+		struct cmsghdr align;
+	} control;
+	struct slot_report what;
+	struct iovec iov = { &what, sizeof(what) };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	ssize_t n;
+
+	do
+		n = SYS(recvmsg, box->channel, &msg, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_sys(e, "init");
+	if (n != sizeof(what))
+		return err_set(e, ERR_SYS, "init died before it was ready");
+	if (what.err.code != ERR_NONE) {
+		*e = what.err;
+		return -1;
+	}
+	take_descriptors(box, &msg);
+	if (box->workspace < 0)
+		return err_set(e, ERR_SYS, "init: too many open files");
+	box->spec = NULL; /* may be gone from here on */
+	return 0;
+}
+
+/* ---- sending a guest in -------------------------------------------------------------- */
+
+struct spawn {
+	const struct box *box;
+	const struct guest_spec *guest;
+	int status_fd;
+};
+
+struct spawn_report { /* from the spawner; a failure is a bare struct err */
+	pid_t pid;
+	int pidfd; /* in the table it shares with the keeper */
+};
+
+_Noreturn static void spawner_fail(const struct spawn *s, struct err *e)
+{
+	err_context(e, "join");
+	err_send(e, s->status_fd);
+	_exit(125);
+}
+
+/*
+ * The spawner: joins the slot, clones the guest as the keeper's own child, and
+ * ends.  It shares the keeper's descriptor table, so the guest's pidfd appears
+ * there; the guest gets a copy.
+ */
+_Noreturn static void spawner_main(const struct spawn *s)
+{
+	static const int flags[NS_COUNT_] = {
+		[NS_USER] = CLONE_NEWUSER, [NS_PID] = CLONE_NEWPID, [NS_NET] = CLONE_NEWNET,
+		[NS_IPC] = CLONE_NEWIPC,   [NS_UTS] = CLONE_NEWUTS, [NS_MNT] = CLONE_NEWNS,
+	};
+	const struct box_spec box = { .lease = &s->box->lease };
+	struct spawn_report report = { .pidfd = -1 };
+	struct clone_args args = {
+		.flags = CLONE_PARENT | CLONE_PIDFD,
+		.pidfd = (uintptr_t)&report.pidfd,
+	};
+	int cgroup_fd = s->guest->cgroup ? cgroup_clone_fd(s->guest->cgroup) : -1;
+	struct err e;
+
+	/* The user namespace first: it brings the capabilities that the others ask for. */
+	for (int i = 0; i < NS_COUNT_; i++) {
+		if (SYS(setns, s->box->ns[i], flags[i]) < 0) {
+			err_sys(&e, "setns");
+			spawner_fail(s, &e);
+		}
+	}
+	if (cgroup_fd >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)cgroup_fd;
+	}
+	report.pid = SYS(sys_clone3, &args);
+	if (report.pid == 0)
+		guest_main(&box, s->guest, s->status_fd);
+	if (report.pid < 0) {
+		err_sys(&e, "clone");
+		spawner_fail(s, &e);
+	}
+	(void)!write(s->status_fd, &report, sizeof(report));
+	_exit(0);
+}
+
+/* One message of either size; pipes of less than PIPE_BUF keep them whole. */
+static ssize_t read_status(int fd, struct err *ret, struct spawn_report *report)
+{
+	char bytes[sizeof(struct err)];
+	ssize_t n;
+
+	do
+		n = SYS(read, fd, bytes, sizeof(bytes));
+	while (n < 0 && errno == EINTR);
+	if (n == sizeof(*report))
+		memcpy(report, bytes, sizeof(*report));
+	else if (n == sizeof(*ret))
+		memcpy(ret, bytes, sizeof(*ret));
+	return n;
+}
+
+static int await_exec(struct guest *guest, int status, struct err *e)
+{
+	struct spawn_report report;
+	struct err failed;
+
+	for (;;) {
+		ssize_t n = read_status(status, &failed, &report);
+		if (n < 0)
+			return err_sys(e, "guest");
+		if (n == sizeof(report)) {
+			guest->pid = report.pid;
+			guest->pidfd = report.pidfd;
+		} else if (n == sizeof(failed)) {
+			*e = failed;
+			return -1;
+		} else {
+			break; /* closed by exec, or by death: the guest's own affair from here */
+		}
+	}
+	return guest->pidfd < 0 ? err_set(e, ERR_SYS, "the spawner died") : 0;
+}
+
+void guest_done(struct guest *guest)
+{
+	if (guest->pidfd >= 0)
+		(void)close(guest->pidfd);
+	guest->pidfd = -1;
+}
+
+int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec, struct err *e)
+{
+	struct guest guest = { .pidfd = -1 };
+	auto_close int status = -1;
+	int pipe_fds[2], spawner_fd;
+	struct clone_args args = {
+		.flags = CLONE_FILES | CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
+		.pidfd = (uintptr_t)&spawner_fd,
+	};
+
+	/* Packets: each write is one message, so the two sizes cannot run together. */
+	if (SYS(pipe2, pipe_fds, O_CLOEXEC | O_DIRECT) < 0)
+		return err_sys(e, "status pipe");
+	status = pipe_fds[0];
+
+	struct spawn s = { box, spec, pipe_fds[1] };
+	pid_t pid = SYS(sys_clone3, &args);
+	if (pid == 0)
+		spawner_main(&s);
+	if (pid < 0) {
+		(void)close(pipe_fds[1]);
+		return err_sys(e, "spawner");
+	}
+	reap(spawner_fd); /* it shares our table: only then may we close its end of the pipe */
+	(void)close(spawner_fd);
+	(void)close(pipe_fds[1]);
+
+	if (await_exec(&guest, status, e) < 0) {
+		if (guest.pidfd >= 0) {
+			(void)pidfd_send_signal(guest.pidfd, SIGKILL, NULL, 0);
+			reap(guest.pidfd);
+			guest_done(&guest);
+		}
+		return -1;
+	}
+	*ret = guest;
+	return 0;
+}

@@ -1,0 +1,44 @@
+#pragma once
+/*
+ * box - one sandbox.
+ *
+ * A box is a slot (namespaces, mounts and a tiny pid 1, see init.c) into which
+ * guests are sent, one after the other.  Making the slot and sending a guest are
+ * separate calls, because a slot can be made ahead of need, and a guest can be
+ * a cold exec or the fork of something warm.
+ *
+ * All calls are the keeper's: the process that will be the guests' real parent.
+ * It changes no state of its own, so it may have threads and signal handlers;
+ * its children send no SIGCHLD and are not seen by wait(-1).
+ */
+#include "base/err.h"
+#include "base/own.h"
+#include "engine/spec.h"
+
+#include <sys/types.h>
+
+struct box;
+
+/* Start making a slot; *spec must live until box_ready() returned. */
+int box_create(struct box **ret, const struct box_spec *spec, struct err *e) MUST_USE;
+int box_ready(struct box *box, struct err *e) MUST_USE; /* waits for it */
+
+/* Kill what is inside, wait for it, free.  NULL is fine. */
+void box_free(struct box *box);
+DEFINE_CLEANUP(struct box *, box_free)
+#define auto_box AUTO(box_freep)
+
+/* The workspace as a directory, writable also where the guest may only read.  Borrowed. */
+int box_workspace(const struct box *box);
+
+/* Send a guest in.  Returns when it runs (exec done), or failed to. */
+struct guest {
+	pid_t pid;
+	int pidfd;
+};
+
+int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec, struct err *e) MUST_USE;
+void guest_done(struct guest *guest); /* closes; does not kill */
+
+/* End every process inside, pid 1 too; returns when all are gone. */
+void box_kill(struct box *box);

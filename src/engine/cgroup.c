@@ -1,0 +1,520 @@
+/*
+ * cgroup - finding a place for groups, and their life: made, read, killed, removed.
+ *
+ * What differs between v1 and v2 is in the tables of cgroup_v1.c and cgroup_v2.c;
+ * here is only what both do.  Runs in the keeper; cgroup_enter() in the guest.
+ */
+#include "engine/cgroup_impl.h"
+
+#include "base/sys.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { MOUNTS_MAX = 64 };
+
+/* A process that was killed may still have memory to give back before its group is empty. */
+static const int64_t removal_wait_us = 2000000;
+
+/* ---- small files ----------------------------------------------------------------------- */
+
+int cgroup_read(int dir_fd, const char *file, char *ret, size_t size)
+{
+	auto_close int fd = SYS(openat, dir_fd, file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+
+	ssize_t n = SYS(read, fd, ret, size - 1);
+	if (n < 0)
+		return -1;
+	ret[n] = '\0';
+	return (int)n;
+}
+
+int cgroup_write(int dir_fd, const char *file, const char *text)
+{
+	auto_close int fd = SYS(openat, dir_fd, file, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	return SYS(write, fd, text, strlen(text)) < 0 ? -1 : 0;
+}
+
+/* ---- values of limits ------------------------------------------------------------------ */
+
+uint64_t cgroup_limit_memory(const struct limits *lim)
+{
+	return lim->memory_bytes;
+}
+
+uint64_t cgroup_limit_processes(const struct limits *lim)
+{
+	return lim->processes;
+}
+
+uint64_t cgroup_limit_cpu_quota_us(const struct limits *lim)
+{
+	return lim->cpu_millicores * 100;
+}
+
+uint64_t cgroup_limit_zero(const struct limits *lim)
+{
+	(void)lim;
+	return 0;
+}
+
+uint64_t cgroup_limit_one(const struct limits *lim)
+{
+	(void)lim;
+	return 1;
+}
+
+/* ---- host ------------------------------------------------------------------------------ */
+
+void cgroup_say(struct cgroup_host *host, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	buf_printf(&host->why, "%s%s", host->why.len ? "; " : "", text);
+}
+
+bool cgroup_has_swap(void)
+{
+	char text[512];
+
+	/* The first line is a heading. */
+	if (cgroup_read(AT_FDCWD, "/proc/swaps", text, sizeof(text)) < 0)
+		return false;
+	return *strchrnul(text, '\n') && strchrnul(text, '\n')[1];
+}
+
+int cgroup_add_tree(struct cgroup_host *host, int fd, const char *path, unsigned controllers,
+		    struct err *e)
+{
+	auto_close int owned = fd;
+	auto_free char *copy = strdup(path);
+
+	assert(host->tree_count < CGROUP_TREES);
+	if (!copy)
+		return err_sys(e, "cgroup %s", path);
+	host->trees[host->tree_count++] = (struct cgroup_tree){
+		.fd = take_fd(&owned), .controllers = controllers, .path = take_ptr(&copy),
+	};
+	host->controllers |= controllers;
+	return 0;
+}
+
+void cgroup_drop_trees(struct cgroup_host *host)
+{
+	for (size_t i = 0; i < host->tree_count; i++) {
+		(void)close(host->trees[i].fd);
+		free(host->trees[i].path);
+	}
+	host->tree_count = 0;
+	host->controllers = 0;
+}
+
+void cgroup_host_free(struct cgroup_host *host)
+{
+	if (!host)
+		return;
+	/* Fails while another vial has groups in it: the last one takes it away. */
+	if (host->parent && host->parent_is_ours && host->tree_count)
+		(void)SYS(unlinkat, host->trees[0].fd, host->parent, AT_REMOVEDIR);
+	cgroup_drop_trees(host);
+	buf_done(&host->why);
+	free(host->where);
+	free(host);
+}
+
+DEFINE_CLEANUP(struct cgroup_host *, cgroup_host_free)
+
+static int find(struct cgroup_host *host, const struct cgroup_view *view, struct err *e)
+{
+	bool has_v2 = false;
+
+	for (size_t i = 0; i < view->mount_count; i++) {
+		/* In a hybrid layout a controller is in one place only: memory decides. */
+		if (view->mounts[i].controllers & CGROUP_MEMORY)
+			return cgroup_find_v1(host, view, e);
+		has_v2 |= view->mounts[i].is_v2;
+	}
+	if (has_v2)
+		return cgroup_find_v2(host, view, e);
+	cgroup_say(host, view->mount_count ? "none of the mounted cgroup hierarchies has a memory controller"
+					   : "no cgroup file system is mounted; run: "
+					     "mount -t cgroup2 cgroup2 /sys/fs/cgroup");
+	return 0;
+}
+
+int cgroup_find(struct cgroup_host **ret, const char *path, struct err *e)
+{
+	auto_buf struct buf mountinfo = BUF_INIT(16u << 20), own = BUF_INIT(1u << 20);
+	struct cgroup_mount mounts[MOUNTS_MAX];
+	struct err cause;
+	AUTO(cgroup_host_freep) struct cgroup_host *host = calloc(1, sizeof(*host));
+
+	if (!host)
+		return err_sys(e, "cgroup");
+	host->ops = &cgroup_ops_none;
+	host->why = (struct buf)BUF_INIT(2048);
+
+	if (buf_add_file(&own, AT_FDCWD, "/proc/self/cgroup", &cause) < 0 ||
+	    buf_add_file(&mountinfo, AT_FDCWD, "/proc/self/mountinfo", &cause) < 0) {
+		cgroup_say(host, "control groups cannot be looked up: %s", cause.msg);
+	} else {
+		struct cgroup_view view = { .mounts = mounts, .own = buf_str(&own), .path = path };
+
+		if (mountinfo.len)
+			view.mount_count = cgroup_parse_mounts(mounts, MOUNTS_MAX, mountinfo.data);
+		if (find(host, &view, e) < 0)
+			return -1;
+	}
+
+	if (!host->where && !(host->where = strdup("")))
+		return err_sys(e, "cgroup");
+	*ret = take_ptr(&host);
+	return 0;
+}
+
+enum cgroup_version cgroup_version(const struct cgroup_host *host)
+{
+	return host->ops->version;
+}
+
+const char *cgroup_where(const struct cgroup_host *host)
+{
+	return host->where;
+}
+
+const char *cgroup_why(const struct cgroup_host *host)
+{
+	return buf_str(&host->why);
+}
+
+/* ---- killing and removing -------------------------------------------------------------- */
+
+static int kill_pid(pid_t pid)
+{
+	/*
+	 * The kernel lists a process that our pid namespace does not show as 0,
+	 * and kill(0) would be the end of our own process group.
+	 */
+	if (pid <= 1 || pid == getpid())
+		return 0;
+	return SYS(kill, pid, SIGKILL) < 0 && errno != ESRCH ? -1 : 0;
+}
+
+static int kill_listed(int dir_fd)
+{
+	auto_close int fd = SYS(openat, dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	char chunk[4096];
+	pid_t pid = 0;
+	int failed = 0;
+
+	if (fd < 0)
+		return -1;
+	for (;;) {
+		ssize_t n = SYS(read, fd, chunk, sizeof(chunk));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -1 : failed;
+		for (ssize_t i = 0; i < n; i++) {
+			if (chunk[i] >= '0' && chunk[i] <= '9') {
+				pid = pid * 10 + (chunk[i] - '0');
+				continue;
+			}
+			if (kill_pid(pid) < 0)
+				failed = -1;
+			pid = 0;
+		}
+	}
+}
+
+static int kill_all(const struct cgroup_ops *ops, int dir_fd)
+{
+	if (ops->kill_at_once && ops->kill_at_once(dir_fd))
+		return 0;
+
+	/* No more forks from here on; the second look finds one that was under way. */
+	(void)cgroup_write(dir_fd, "pids.max", "0");
+	if (kill_listed(dir_fd) < 0)
+		return -1;
+	return kill_listed(dir_fd);
+}
+
+static void pause_us(int64_t us)
+{
+	struct timespec t = { .tv_nsec = us * 1000 };
+
+	(void)SYS(nanosleep, &t, NULL);
+}
+
+/*
+ * Remove a group and end who is in it.  Trying rmdir first is not a race: the
+ * kernel refuses while anybody is inside, and most groups are empty by now.
+ */
+static int remove_group(const struct cgroup_ops *ops, int tree_fd, const char *path)
+{
+	int64_t waited_us = 0, step_us = 50;
+	int odd = 0;
+
+	for (;;) {
+		if (SYS(unlinkat, tree_fd, path, AT_REMOVEDIR) == 0 || errno == ENOENT ||
+		    errno == ENODEV)
+			return 0;
+		if ((errno != EBUSY && ++odd > 3) || waited_us > removal_wait_us)
+			return -1;
+
+		auto_close int dir_fd = SYS(openat, tree_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (dir_fd >= 0)
+			(void)kill_all(ops, dir_fd);
+		pause_us(step_us);
+		waited_us += step_us;
+		step_us = step_us < 4000 ? step_us * 2 : step_us;
+	}
+}
+
+static void sweep_tree(const struct cgroup_host *host, const struct cgroup_tree *tree,
+		       bool (*is_free)(unsigned lease, void *arg), void *arg)
+{
+	const char *parent = host->parent ? host->parent : ".";
+	int fd = SYS(openat, tree->fd, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	unsigned lease;
+
+	if (!dir) {
+		if (fd >= 0)
+			(void)close(fd);
+		return;
+	}
+	for (const struct dirent *entry; (entry = readdir(dir));)
+		if (entry->d_type == DT_DIR && cgroup_parse_name(&lease, entry->d_name) &&
+		    is_free(lease, arg))
+			(void)remove_group(host->ops, dirfd(dir), entry->d_name);
+	(void)closedir(dir);
+}
+
+void cgroup_sweep(struct cgroup_host *host, bool (*is_free)(unsigned lease, void *arg), void *arg)
+{
+	for (size_t i = 0; i < host->tree_count; i++)
+		sweep_tree(host, &host->trees[i], is_free, arg);
+}
+
+/* ---- one group ------------------------------------------------------------------------- */
+
+/* The group's directory in the tree of that controller; any tree for 0; -1 when there is none. */
+static int dir_of(const struct cgroup *cg, unsigned controller)
+{
+	for (size_t i = 0; i < cg->host->tree_count; i++)
+		if (!controller || cg->host->trees[i].controllers & controller)
+			return cg->dir_fds[i];
+	return -1;
+}
+
+static int make_dir(struct cgroup *cg, size_t i, struct err *e)
+{
+	int tree_fd = cg->host->trees[i].fd;
+	int made = SYS(mkdirat, tree_fd, cg->path, 0755);
+
+	/* Whoever owned it is dead: we hold the lease of that name. */
+	if (made < 0 && errno == EEXIST) {
+		if (remove_group(cg->host->ops, tree_fd, cg->path) < 0)
+			return err_sys(e, "cgroup %s: a stale group cannot be removed", cg->name);
+		made = SYS(mkdirat, tree_fd, cg->path, 0755);
+	}
+	if (made < 0)
+		return err_sys(e, "cgroup %s in %s", cg->name, cg->host->trees[i].path);
+
+	cg->dir_fds[i] = SYS(openat, tree_fd, cg->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cg->dir_fds[i] < 0) {
+		(void)err_sys(e, "cgroup %s: open", cg->name);
+		(void)remove_group(cg->host->ops, tree_fd, cg->path);
+		return -1;
+	}
+	return 0;
+}
+
+static int set_limit(const struct cgroup *cg, const struct cgroup_setting *row,
+		     const struct limits *lim, struct err *e)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%" PRIu64, row->value(lim));
+	if (cgroup_write(dir_of(cg, row->controller), row->file, text) == 0)
+		return 0;
+	if ((row->if_present && errno == ENOENT) || (row->ignored && errno == row->ignored))
+		return 0;
+	return err_sys(e, "cgroup %s: %s to %s", cg->name, text, row->file);
+}
+
+static int make(struct cgroup *cg, const struct limits *lim, struct err *e)
+{
+	const struct cgroup_host *host = cg->host;
+
+	for (size_t i = 0; i < host->tree_count; i++)
+		if (make_dir(cg, i, e) < 0)
+			return -1;
+	for (const struct cgroup_setting *row = host->ops->settings; row->file; row++)
+		if ((host->controllers & row->controller) && set_limit(cg, row, lim, e) < 0)
+			return -1;
+	return host->ops->prepare ? host->ops->prepare(cg, e) : 0;
+}
+
+static void close_fd(int *fd)
+{
+	closep(fd);
+	*fd = -1;
+}
+
+static void unmake(struct cgroup *cg)
+{
+	close_fd(&cg->oom_fd);
+	for (size_t i = 0; i < cg->host->tree_count; i++) {
+		close_fd(&cg->task_fds[i]);
+		if (cg->dir_fds[i] < 0)
+			continue;
+		close_fd(&cg->dir_fds[i]);
+		(void)remove_group(cg->host->ops, cg->host->trees[i].fd, cg->path);
+	}
+}
+
+static int group_new(struct cgroup **ret, struct cgroup_host *host, unsigned lease,
+		     const char *suffix, struct err *e)
+{
+	/* A digit would make it the name of another lease, a slash that of another place. */
+	if ((suffix[0] >= '0' && suffix[0] <= '9') || strchr(suffix, '/') || strlen(suffix) > 32)
+		return err_set(e, ERR_BUG, "cgroup: bad suffix '%.40s'", suffix);
+
+	struct cgroup *cg = calloc(1, sizeof(*cg));
+	if (!cg)
+		return err_sys(e, "cgroup");
+	cg->host = host;
+	cg->oom_fd = -1;
+	for (size_t i = 0; i < CGROUP_TREES; i++)
+		cg->dir_fds[i] = cg->task_fds[i] = -1;
+	(void)snprintf(cg->name, sizeof(cg->name), "vial-%u%s", lease, suffix);
+	(void)snprintf(cg->path, sizeof(cg->path), "%s%s%s", host->parent ? host->parent : "",
+		       host->parent ? "/" : "", cg->name);
+	*ret = cg;
+	return 0;
+}
+
+/* The parent was removed by another vial, or made again and has no controllers yet. */
+static bool lost_its_parent(const struct err *e)
+{
+	return e->sys == ENOENT || e->sys == ENODEV;
+}
+
+int cgroup_create(struct cgroup **ret, struct cgroup_host *host, unsigned lease, const char *suffix,
+		  const struct limits *lim, struct err *e)
+{
+	auto_cgroup struct cgroup *cg = NULL;
+	struct err cause;
+
+	if (group_new(&cg, host, lease, suffix, e) < 0)
+		return -1;
+
+	int made = make(cg, lim, &cause);
+	for (int tries = 0; made < 0 && host->ops->restore && lost_its_parent(&cause); tries++) {
+		if (tries == 10)
+			break;
+		unmake(cg);
+		if (host->ops->restore(host, &cause) == 0)
+			made = make(cg, lim, &cause);
+	}
+	if (made < 0) {
+		*e = cause;
+		return -1;
+	}
+	*ret = take_ptr(&cg);
+	return 0;
+}
+
+void cgroup_free(struct cgroup *cg)
+{
+	if (!cg)
+		return;
+	unmake(cg);
+	free(cg);
+}
+
+int cgroup_clone_fd(const struct cgroup *cg)
+{
+	return cg->host->ops->version == CGROUP_V2 ? cg->dir_fds[0] : -1;
+}
+
+int cgroup_enter(const struct cgroup *cg, struct err *e)
+{
+	for (size_t i = 0; i < cg->host->tree_count; i++)
+		if (cg->task_fds[i] >= 0 && SYS(write, cg->task_fds[i], "0", 1) != 1)
+			return err_sys(e, "cgroup %s: enter %s", cg->name, cg->host->trees[i].path);
+	return 0;
+}
+
+int cgroup_oom_fd(const struct cgroup *cg, short *ret_events)
+{
+	*ret_events = cg->oom_events;
+	return cg->oom_fd;
+}
+
+int cgroup_kill(struct cgroup *cg, struct err *e)
+{
+	int dir_fd = dir_of(cg, CGROUP_PIDS);
+
+	if (dir_fd >= 0 && kill_all(cg->host->ops, dir_fd) < 0)
+		return err_sys(e, "cgroup %s: kill", cg->name);
+	return 0;
+}
+
+static int take_reading(struct cgroup_usage *usage, const struct cgroup *cg,
+			const struct cgroup_reading *row, struct err *e)
+{
+	char text[1024];
+	uint64_t value;
+
+	if (cgroup_read(dir_of(cg, row->controller), row->file, text, sizeof(text)) < 0) {
+		if (row->if_present && errno == ENOENT)
+			return 0;
+		return err_sys(e, "cgroup %s: %s", cg->name, row->file);
+	}
+	if (!row->key)
+		value = strtoull(text, NULL, 10);
+	else if (!cgroup_parse_key(&value, text, row->key))
+		return 0; /* an older kernel does not count it */
+	*(uint64_t *)((char *)usage + row->offset) = value / row->divisor;
+	return 0;
+}
+
+int cgroup_usage(struct cgroup_usage *ret, const struct cgroup *cg, struct err *e)
+{
+	const struct cgroup_host *host = cg->host;
+	struct cgroup_usage usage = { 0 };
+
+	/* Before reading: what happens from now on makes the descriptor ready again. */
+	if (cg->oom_fd >= 0)
+		host->ops->rearm(cg);
+
+	for (const struct cgroup_reading *row = host->ops->readings; row->file; row++) {
+		if (row->controller && !(host->controllers & row->controller))
+			continue;
+		if (take_reading(&usage, cg, row, e) < 0)
+			return -1;
+	}
+	*ret = usage;
+	return 0;
+}

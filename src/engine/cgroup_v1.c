@@ -1,0 +1,213 @@
+/*
+ * cgroup_v1 - one hierarchy per controller, or per few that are mounted together.
+ *
+ * Groups go directly below our own, in each hierarchy, so that whatever limits us
+ * limits them.  v1 delegates nothing to ordinary users in practice: root only,
+ * unless an operator gave the directories away.
+ */
+#include "engine/cgroup_impl.h"
+
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+static const unsigned wanted = CGROUP_MEMORY | CGROUP_PIDS | CGROUP_CPU | CGROUP_CPUACCT;
+
+/*
+ * Memory before memory+swap: the kernel wants the second never below the first,
+ * and equal means no swap.  A quota above that of the group around us is EINVAL;
+ * the tighter one around us then holds, which is what the caller asked for and less.
+ */
+static const struct cgroup_setting settings[] = {
+	{ CGROUP_MEMORY, "memory.swappiness", cgroup_limit_zero, true, EINVAL },
+	{ CGROUP_MEMORY, "memory.limit_in_bytes", cgroup_limit_memory, false, 0 },
+	{ CGROUP_MEMORY, "memory.memsw.limit_in_bytes", cgroup_limit_memory, true, 0 },
+	{ CGROUP_PIDS, "pids.max", cgroup_limit_processes, false, 0 },
+	{ CGROUP_CPU, "cpu.cfs_quota_us", cgroup_limit_cpu_quota_us, true, EINVAL },
+	{ 0 },
+};
+
+#define FIELD(name) offsetof(struct cgroup_usage, name)
+
+static const struct cgroup_reading readings[] = {
+	{ CGROUP_CPUACCT, "cpuacct.usage", NULL, FIELD(cpu_us), 1000, false },
+	{ CGROUP_MEMORY, "memory.max_usage_in_bytes", NULL, FIELD(memory_peak_bytes), 1, false },
+	{ CGROUP_MEMORY, "memory.usage_in_bytes", NULL, FIELD(memory_bytes), 1, false },
+	{ CGROUP_MEMORY, "memory.oom_control", "oom_kill", FIELD(oom_kills), 1, false },
+	{ CGROUP_PIDS, "pids.current", NULL, FIELD(processes), 1, false },
+	{ CGROUP_PIDS, "pids.peak", NULL, FIELD(processes_peak), 1, true },
+	{ CGROUP_PIDS, "pids.events", "max", FIELD(pids_refused), 1, true },
+	{ 0 },
+};
+
+static int memory_dir(const struct cgroup *cg)
+{
+	for (size_t i = 0; i < cg->host->tree_count; i++)
+		if (cg->host->trees[i].controllers & CGROUP_MEMORY)
+			return cg->dir_fds[i];
+	return -1;
+}
+
+/*
+ * The kernel writes to an eventfd of ours when a group runs out of memory.  A
+ * kernel that does not take the registration leaves us without a descriptor: the
+ * counter in memory.oom_control tells all the same, only later.
+ */
+static int watch_oom(struct cgroup *cg, struct err *e)
+{
+	auto_close int event_fd = SYS(eventfd, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+	auto_close int control_fd =
+		SYS(openat, memory_dir(cg), "memory.oom_control", O_RDONLY | O_CLOEXEC);
+	char order[32];
+
+	if (event_fd < 0 || control_fd < 0)
+		return err_sys(e, "cgroup %s: memory.oom_control", cg->name);
+	(void)snprintf(order, sizeof(order), "%d %d", event_fd, control_fd);
+	if (cgroup_write(memory_dir(cg), "cgroup.event_control", order) < 0) {
+		if (errno == ENOENT || errno == EINVAL || errno == EOPNOTSUPP)
+			return 0;
+		return err_sys(e, "cgroup %s: cgroup.event_control", cg->name);
+	}
+	cg->oom_fd = take_fd(&event_fd);
+	cg->oom_events = POLLIN;
+	return 0;
+}
+
+static int prepare(struct cgroup *cg, struct err *e)
+{
+	for (size_t i = 0; i < cg->host->tree_count; i++) {
+		cg->task_fds[i] = SYS(openat, cg->dir_fds[i], "tasks", O_WRONLY | O_CLOEXEC);
+		if (cg->task_fds[i] < 0)
+			return err_sys(e, "cgroup %s: tasks", cg->name);
+	}
+	return watch_oom(cg, e);
+}
+
+/*
+ * The event comes a moment before the kill: the kernel tells first, then looks for
+ * a victim.  Give it that moment, so that who asks because of the event sees the
+ * kill in the counter; a shortage that ended without one costs 2 ms.
+ */
+static void rearm(const struct cgroup *cg)
+{
+	const struct timespec step = { .tv_nsec = 100000 };
+	char text[256];
+	uint64_t events, kills = 0;
+
+	if (SYS(read, cg->oom_fd, &events, sizeof(events)) != sizeof(events))
+		return;
+	for (int i = 0; i < 20; i++) {
+		if (cgroup_read(memory_dir(cg), "memory.oom_control", text, sizeof(text)) < 0 ||
+		    (cgroup_parse_key(&kills, text, "oom_kill") && kills > 0))
+			return;
+		(void)SYS(nanosleep, &step, NULL);
+	}
+}
+
+const struct cgroup_ops cgroup_ops_v1 = {
+	.version = CGROUP_V1,
+	.settings = settings,
+	.readings = readings,
+	.prepare = prepare,
+	.rearm = rearm,
+};
+
+/* ---- finding --------------------------------------------------------------------------- */
+
+/* Add the directory of our group in one hierarchy; 1 when it is usable, 0 when not (said in `why`). */
+static int add_mount(struct cgroup_host *host, const struct cgroup_mount *mount,
+		     const struct cgroup_view *view, struct buf *why, struct err *e)
+{
+	unsigned controllers = mount->controllers & wanted;
+	char group[PATH_MAX], path[PATH_MAX];
+
+	buf_reset(why);
+	if (view->path)
+		(void)snprintf(group, sizeof(group), "%s", view->path);
+	else if (!cgroup_parse_own(group, sizeof(group), view->own, controllers)) {
+		buf_printf(why, "our own group in %s is not visible", mount->point);
+		return 0;
+	}
+	if (!cgroup_locate(path, sizeof(path), mount, group)) {
+		buf_printf(why, "%s does not show group %s", mount->point, group);
+		return 0;
+	}
+
+	int fd = SYS(openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && SYS(faccessat, fd, ".", W_OK, AT_EACCESS) == 0)
+		return cgroup_add_tree(host, fd, path, controllers, e) < 0 ? -1 : 1;
+
+	int error = errno;
+	if (fd >= 0)
+		(void)close(fd);
+	buf_printf(why, "no groups can be made in %s: %s", path, strerrordesc_np(error));
+	return 0;
+}
+
+static void give_reason(struct cgroup_host *host, const char *why)
+{
+	if (why[0] == '\0')
+		cgroup_say(host, "cgroup v1 without a %s controller",
+			   host->controllers & CGROUP_MEMORY ? "pids" : "memory");
+	else if (geteuid() != 0)
+		cgroup_say(host,
+			   "%s; cgroup v1 gives ordinary users nothing; run as root, or boot with "
+			   "systemd.unified_cgroup_hierarchy=1", why);
+	else
+		cgroup_say(host, "%s; in a container, mount the cgroup file systems writable", why);
+	cgroup_drop_trees(host);
+}
+
+static void say_what_is_missing(struct cgroup_host *host)
+{
+	const struct cgroup_tree *memory = host->trees;
+
+	while (!(memory->controllers & CGROUP_MEMORY))
+		memory++;
+	if (SYS(faccessat, memory->fd, "memory.memsw.limit_in_bytes", F_OK, 0) < 0 && cgroup_has_swap())
+		cgroup_say(host, "swap is not counted (kernel parameter swapaccount=1): "
+				 "swappiness 0 is all that keeps guests out of it");
+	if (!(host->controllers & CGROUP_CPU))
+		cgroup_say(host, "no cpu controller: the share of the CPU is not limited");
+	if (!(host->controllers & CGROUP_CPUACCT))
+		cgroup_say(host, "no cpuacct controller: CPU time is not accounted");
+}
+
+int cgroup_find_v1(struct cgroup_host *host, const struct cgroup_view *view, struct err *e)
+{
+	const unsigned required = CGROUP_MEMORY | CGROUP_PIDS;
+	auto_buf struct buf why = BUF_INIT(1024), first_why = BUF_INIT(1024);
+
+	for (size_t i = 0; i < view->mount_count; i++) {
+		const struct cgroup_mount *mount = &view->mounts[i];
+
+		/* A hierarchy may be mounted twice: once is enough. */
+		if (!(mount->controllers & wanted & ~host->controllers))
+			continue;
+		int added = add_mount(host, mount, view, &why, e);
+		if (added < 0)
+			return -1;
+		if (added == 0 && (mount->controllers & required) && first_why.len == 0)
+			buf_add_str(&first_why, buf_str(&why));
+	}
+	if ((host->controllers & required) != required) {
+		give_reason(host, buf_str(&first_why));
+		return 0;
+	}
+
+	say_what_is_missing(host);
+	for (size_t i = 0; i < host->tree_count; i++)
+		if (host->trees[i].controllers & CGROUP_MEMORY)
+			host->where = strdup(host->trees[i].path);
+	if (!host->where)
+		return err_sys(e, "cgroup");
+	host->ops = &cgroup_ops_v1;
+	return 0;
+}

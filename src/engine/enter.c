@@ -1,0 +1,148 @@
+/*
+ * enter - become the guest.
+ *
+ * Runs in a process that the spawner (box.c) cloned inside the slot's namespaces,
+ * between that clone and the guest's first instruction.  The order of `steps` is
+ * the security argument; each row says why it stands where it stands.  No malloc,
+ * no stdio, no return to the caller.
+ */
+#include "base/own.h"
+#include "base/sys.h"
+#include "engine/cgroup.h"
+#include "engine/seccomp.h"
+#include "engine/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+struct enter {
+	const struct box_spec *box;
+	const struct guest_spec *guest;
+	int status_fd;
+};
+
+static int new_session(struct enter *in, struct err *e)
+{
+	sigset_t none;
+
+	(void)in;
+	if (SYS(setsid) < 0)
+		return err_sys(e, "setsid");
+	/* What the keeper ignores or blocks is its own business. */
+	for (int sig = 1; sig < SIGRTMIN; sig++)
+		if (sig != SIGKILL && sig != SIGSTOP)
+			(void)signal(sig, SIG_DFL);
+	(void)sigemptyset(&none);
+	return SYS(sigprocmask, SIG_SETMASK, &none, NULL) < 0 ? err_sys(e, "sigmask") : 0;
+}
+
+static int enter_cgroup(struct enter *in, struct err *e)
+{
+	if (!in->guest->cgroup)
+		return 0;
+	if (cgroup_enter(in->guest->cgroup, e) < 0)
+		return -1;
+	/* A namespace made now has this very group as its root: no path of the host shows. */
+	if (SYS(unshare, CLONE_NEWCGROUP) < 0)
+		return err_sys(e, "cgroup namespace");
+	return 0;
+}
+
+/* Die before the keeper does; written while it cannot yet be lowered again. */
+static int set_oom_score(struct enter *in, struct err *e)
+{
+	auto_close int fd = SYS(open, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	(void)in;
+	if (fd < 0 && errno == ENOENT)
+		return 0; /* no /proc inside: the host's default stands */
+	if (fd < 0 || SYS(write, fd, "500", 3) < 0)
+		return err_sys(e, "oom_score_adj");
+	return 0;
+}
+
+static int set_rlimits(struct enter *in, struct err *e)
+{
+	return rlimit_apply(in->guest, e);
+}
+
+static int become_guest(struct enter *in, struct err *e)
+{
+	return creds_become_guest(in->box->lease, e);
+}
+
+static int drop_caps(struct enter *in, struct err *e)
+{
+	(void)in;
+	return creds_drop_caps(e);
+}
+
+/* As the guest: a directory it cannot enter is its own error, said now. */
+static int change_dir(struct enter *in, struct err *e)
+{
+	if (SYS(chdir, in->guest->cwd) < 0)
+		return err_sys(e, "%s", in->guest->cwd);
+	return 0;
+}
+
+static int restrict_files(struct enter *in, struct err *e)
+{
+	if (in->guest->landlock_abi == 0)
+		return 0;
+	return landlock_restrict(in->guest->rules, in->guest->rule_count, in->guest->landlock_abi, e);
+}
+
+static int arrange_fds(struct enter *in, struct err *e)
+{
+	if (fds_place_stdio(in->guest->stdio, e) < 0)
+		return -1;
+	return fds_close_from(3, in->status_fd, e);
+}
+
+static int filter_calls(struct enter *in, struct err *e)
+{
+	/* Changing ids made us not dumpable; a guest without exec needs its own /proc/self. */
+	if (SYS(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return err_sys(e, "dumpable");
+	return in->guest->seccomp ? seccomp_install(in->guest->seccomp, e) : 0;
+}
+
+static const struct {
+	const char *name;
+	int (*apply)(struct enter *in, struct err *e);
+} steps[] = {
+	{ "session", new_session },      /* no controlling terminal, no inherited signals */
+	{ "cgroup", enter_cgroup },      /* first, so that all that follows is accounted */
+	{ "oom", set_oom_score },        /* needs the privilege that "caps" takes */
+	{ "rlimit", set_rlimits },       /* hard limits: a guest can only lower them */
+	{ "ids", become_guest },         /* while we may */
+	{ "caps", drop_caps },           /* none left, none to regain */
+	{ "cwd", change_dir },
+	{ "landlock", restrict_files },  /* needs no_new_privs */
+	{ "fds", arrange_fds },          /* nothing of the keeper's leaks */
+	{ "seccomp", filter_calls },     /* last: it forbids the calls used above */
+};
+
+_Noreturn void guest_main(const struct box_spec *box, const struct guest_spec *guest, int status_fd)
+{
+	struct enter in = { box, guest, status_fd };
+	struct err e;
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		if (steps[i].apply(&in, &e) < 0) {
+			err_context(&e, "%s", steps[i].name);
+			err_send(&e, status_fd);
+			_exit(125);
+		}
+	}
+	if (guest->main) {
+		(void)close(status_fd);
+		_exit(guest->main());
+	}
+	(void)execve(guest->argv[0], (char *const *)guest->argv, (char *const *)guest->envp);
+	err_sys(&e, "%s", guest->argv[0]);
+	err_send(&e, status_fd);
+	_exit(125);
+}

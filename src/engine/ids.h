@@ -1,0 +1,52 @@
+#pragma once
+/*
+ * ids - host uids for sandboxes, and the leases on them.
+ *
+ * Budgets of the kernel (inotify, pipe pages, keys) are per uid, so no two
+ * concurrent sandboxes share one.  A lease is a lock on one byte of a file:
+ * the kernel gives it back when its holder dies, however it dies.  Lease n
+ * stands for the uids base + 2n (the guest) and base + 2n + 1 (its init), and
+ * for every name derived from n (cgroups).
+ */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { IDS_COUNT = 4096 };
+
+/* Above what systemd hands to containers, below 2^31. */
+#define IDS_DEFAULT_BASE 0x70000000u
+
+struct ids {
+	int lock_fd;
+	bool own_uids;      /* a uid per sandbox; else all share the caller's */
+	bool mappable;      /* may write any map (CAP_SETUID, CAP_SETGID) */
+	uid_t base;
+	unsigned count;
+	const char *why;    /* why not own_uids, for people */
+};
+
+struct lease {
+	int fd;             /* holds the lock */
+	unsigned index;
+	bool own_uids, mappable;
+	uid_t guest_uid, init_uid; /* host ids */
+};
+
+/* `base` 0: the default range, or what fits into the map of the namespace we live in. */
+int ids_open(struct ids *ret, uid_t base, struct err *e) MUST_USE;
+void ids_close(struct ids *ids);
+
+int ids_lease(struct lease *ret, const struct ids *ids, struct err *e) MUST_USE;
+void lease_done(struct lease *lease);
+bool ids_is_free(unsigned index, void *ids); /* nobody holds it now */
+
+/* Keeper side: write uid_map and gid_map of a process cloned into a new user namespace. */
+int idmap_write(pid_t pid, const struct lease *lease, struct err *e) MUST_USE;
+
+/*
+ * A user namespace that maps `disk` to `host` and nothing else, for idmapped
+ * mounts: returns a descriptor of it.
+ */
+int idmap_userns(uid_t disk_uid, gid_t disk_gid, uid_t host, struct err *e) MUST_USE;

@@ -1,0 +1,160 @@
+/*
+ * init - pid 1 of a sandbox.
+ *
+ * A copy of the keeper, cloned into new namespaces, with every capability in its
+ * own user namespace and none outside.  It builds what the guest will see, hands
+ * the keeper the means to send guests in, gives up everything, and waits.  It
+ * reaps by ignoring SIGCHLD.  When the keeper closes its end of the channel, or
+ * dies, init ends, and with it every process of the pid namespace.
+ *
+ * The guest can neither read nor trace it: not dumpable, and another uid where
+ * the host has uids to give.  It holds no channel that a result travels on.
+ */
+#include "base/own.h"
+#include "base/sys.h"
+#include "engine/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+struct init {
+	const struct box_spec *spec;
+	int channel;
+	int ns[NS_COUNT_];
+	int workspace;
+};
+
+static int wait_mapped(struct init *in, struct err *e)
+{
+	char byte;
+	ssize_t n;
+
+	do
+		n = SYS(read, in->channel, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		return err_set(e, ERR_GONE, "the keeper went away");
+	return creds_become_root(in->spec->lease, e);
+}
+
+static int open_namespaces(struct init *in, struct err *e)
+{
+	static const char *const paths[NS_COUNT_] = {
+		[NS_USER] = "/proc/self/ns/user", [NS_PID] = "/proc/self/ns/pid",
+		[NS_NET] = "/proc/self/ns/net",   [NS_IPC] = "/proc/self/ns/ipc",
+		[NS_UTS] = "/proc/self/ns/uts",   [NS_MNT] = "/proc/self/ns/mnt",
+	};
+
+	for (int i = 0; i < NS_COUNT_; i++) {
+		in->ns[i] = SYS(open, paths[i], O_RDONLY | O_CLOEXEC);
+		if (in->ns[i] < 0)
+			return err_sys(e, "%s", paths[i]);
+	}
+	return 0;
+}
+
+static int build_root(struct init *in, struct err *e)
+{
+	return mount_build_root(in->spec, e);
+}
+
+static int open_workspace(struct init *in, struct err *e)
+{
+	return mount_open_workspace(&in->workspace, in->spec, e);
+}
+
+static int pivot(struct init *in, struct err *e)
+{
+	return mount_pivot(in->spec, e);
+}
+
+static int bring_up_net(struct init *in, struct err *e)
+{
+	return in->spec->share_network ? 0 : net_loopback_up(e);
+}
+
+static int name_host(struct init *in, struct err *e)
+{
+	(void)in;
+	if (SYS(sethostname, "vial", 4) < 0 || SYS(setdomainname, "", 0) < 0)
+		return err_sys(e, "hostname");
+	return 0;
+}
+
+static int seal(struct init *in, struct err *e)
+{
+	(void)in;
+	if (SYS(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_sys(e, "dumpable");
+	if (SYS(prctl, PR_SET_NAME, "vial-init", 0, 0, 0) < 0)
+		return err_sys(e, "name");
+	return creds_drop_caps(e);
+}
+
+static const struct {
+	const char *name;
+	int (*apply)(struct init *in, struct err *e);
+} steps[] = {
+	{ "idmap", wait_mapped },          /* the keeper writes the maps; nothing works before */
+	{ "namespaces", open_namespaces }, /* while the host's /proc is still in sight */
+	{ "mount", build_root },           /* needs the namespace's CAP_SYS_ADMIN */
+	{ "workspace", open_workspace },   /* before the guest's own view becomes read-only */
+	{ "pivot", pivot },                /* from here on the host's tree is out of reach */
+	{ "net", bring_up_net },           /* still holds CAP_NET_ADMIN */
+	{ "hostname", name_host },
+	{ "seal", seal },                  /* before any guest can exist */
+};
+
+static void report(const struct init *in, const struct slot_report *what)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int) * (NS_COUNT_ + 1))];
+		struct cmsghdr align;
+	} control = { { 0 } };
+	struct iovec iov = { (void *)what, sizeof(*what) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (what->err.code == ERR_NONE) {
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = sizeof(control.bytes);
+		struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int) * (NS_COUNT_ + 1));
+		memcpy(CMSG_DATA(c), in->ns, sizeof(in->ns));
+		memcpy(CMSG_DATA(c) + sizeof(in->ns), &in->workspace, sizeof(int));
+	}
+	while (SYS(sendmsg, in->channel, &msg, MSG_NOSIGNAL) < 0)
+		if (errno != EINTR)
+			_exit(1); /* the keeper sees the end of the channel */
+}
+
+_Noreturn void init_main(const struct box_spec *spec, int channel)
+{
+	struct init in = { .spec = spec, .channel = channel, .workspace = -1 };
+	struct slot_report what = { .err.code = ERR_NONE };
+	struct err ignored;
+	sigset_t all;
+	char byte;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)signal(SIGCHLD, SIG_IGN); /* the kernel reaps what is orphaned to us */
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		if (steps[i].apply(&in, &what.err) < 0) {
+			err_context(&what.err, "%s", steps[i].name);
+			report(&in, &what);
+			_exit(1);
+		}
+	}
+	report(&in, &what);
+	if (fds_close_from(0, channel, &ignored) < 0)
+		_exit(1);
+	while (read(channel, &byte, 1) < 0 && errno == EINTR)
+		continue;
+	_exit(0);
+}

@@ -1,0 +1,258 @@
+/*
+ * mount - the tree a sandbox sees.
+ *
+ * Runs in pid 1 of the sandbox: root of its user namespace, in a mount
+ * namespace of its own that still shows the host's tree.  The new root is a
+ * tmpfs; it is filled by the rows of the plan, made read-only, and becomes "/",
+ * after which the host's tree is gone.
+ *
+ * The new root is our working directory throughout, so targets are relative and
+ * sources absolute.  It is mounted over /proc: the one directory that every host
+ * has and that no plan binds from.
+ */
+#include "base/own.h"
+#include "base/sys.h"
+#include "engine/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#define STAGING "/proc"
+
+/* Every directory above `target`, and `target` itself when asked. */
+static int make_dirs(const char *target, bool whole, struct err *e)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s", target) >= (int)sizeof(path))
+		return err_set(e, ERR_INVALID, "%.100s...: path too long", target);
+	for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			return err_sys(e, "mkdir %s", path);
+		*slash = '/';
+	}
+	if (whole && mkdir(path, 0755) < 0 && errno != EEXIST)
+		return err_sys(e, "mkdir %s", path);
+	return 0;
+}
+
+static int make_file(const char *target, const char *text, struct err *e)
+{
+	if (make_dirs(target, false, e) < 0)
+		return -1;
+	auto_close int fd = SYS(open, target, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0 || SYS(write, fd, text, strlen(text)) < 0)
+		return err_sys(e, "create %s", target);
+	return 0;
+}
+
+static int make_link(const struct mount_spec *m, struct err *e)
+{
+	if (make_dirs(m->target, false, e) < 0)
+		return -1;
+	return SYS(symlink, m->source, m->target) < 0 ? err_sys(e, "symlink %s", m->target) : 0;
+}
+
+/* `target` as a place to mount on, of the same kind as what will be mounted. */
+static int make_target(const char *target, int tree_fd, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(tree_fd, &st) < 0)
+		return err_sys(e, "stat %s", target);
+	return S_ISDIR(st.st_mode) ? make_dirs(target, true, e) : make_file(target, "", e);
+}
+
+static int set_attrs(int tree_fd, unsigned flags, struct err *e)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID, .propagation = MS_PRIVATE };
+
+	if (!(flags & MOUNT_WRITABLE))
+		attr.attr_set |= MOUNT_ATTR_RDONLY;
+	if (!(flags & MOUNT_DEV))
+		attr.attr_set |= MOUNT_ATTR_NODEV;
+	if (flags & MOUNT_NOEXEC)
+		attr.attr_set |= MOUNT_ATTR_NOEXEC;
+	if (SYS(mount_setattr, tree_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
+		return err_sys(e, "mount_setattr");
+	return 0;
+}
+
+static int attach(int tree_fd, const char *target, struct err *e)
+{
+	if (SYS(move_mount, tree_fd, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_sys(e, "mount on %s", target);
+	return 0;
+}
+
+static int do_bind(const struct mount_spec *m, struct err *e)
+{
+	auto_close int opened = -1;
+	int tree = m->tree_fd;
+
+	if (tree < 0) {
+		opened = tree = SYS(open_tree, AT_FDCWD, m->source,
+				    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+		if (tree < 0 && errno == ENOENT && (m->flags & MOUNT_OPTIONAL))
+			return 0;
+		if (tree < 0)
+			return err_sys(e, "%s", m->source);
+	}
+	if (make_target(m->target, tree, e) < 0 || set_attrs(tree, m->flags, e) < 0)
+		return -1;
+	return attach(tree, m->target, e);
+}
+
+static int do_tmpfs(const struct mount_spec *m, struct err *e)
+{
+	char data[128];
+	unsigned long flags = MS_NOSUID | MS_NODEV | (m->flags & MOUNT_NOEXEC ? MS_NOEXEC : 0);
+	int used = snprintf(data, sizeof(data), "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=%s",
+			    m->bytes, m->files, m->source);
+
+	if (m->flags & MOUNT_OWN)
+		(void)snprintf(data + used, sizeof(data) - (size_t)used, ",uid=%d,gid=%d", BOX_UID,
+			       BOX_UID);
+	if (make_dirs(m->target, true, e) < 0)
+		return -1;
+	if (SYS(mount, "tmpfs", m->target, "tmpfs", flags, data) < 0)
+		return err_sys(e, "tmpfs on %s", m->target);
+	return 0;
+}
+
+static int do_proc(const struct box_spec *spec, const struct mount_spec *m, struct err *e)
+{
+	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+
+	if (make_dirs(m->target, true, e) < 0)
+		return -1;
+	if (SYS(mount, "proc", m->target, "proc", flags, "hidepid=invisible") == 0)
+		return 0;
+	/* A container that masks its own /proc may not show us an unmasked one.  Then there is
+	 * none: never the outer one, which shows the keeper. */
+	if (errno == EPERM && (spec->weak & (1u << LAYER_PROC)))
+		return 0;
+	return err_sys(e, "proc on %s", m->target);
+}
+
+static int do_pts(const struct mount_spec *m, struct err *e)
+{
+	if (make_dirs(m->target, true, e) < 0)
+		return -1;
+	if (SYS(mount, "devpts", m->target, "devpts", MS_NOSUID | MS_NOEXEC,
+		"newinstance,ptmxmode=0666,mode=0620") < 0)
+		return err_sys(e, "devpts on %s", m->target);
+	return 0;
+}
+
+static int do_mask(const struct mount_spec *m, struct err *e)
+{
+	struct stat st;
+
+	if (lstat(m->target, &st) < 0)
+		return 0; /* nothing there to hide */
+	if (S_ISDIR(st.st_mode)) {
+		if (SYS(mount, "tmpfs", m->target, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV,
+			"size=4k,nr_inodes=2,mode=755") < 0)
+			return err_sys(e, "mask %s", m->target);
+		return 0;
+	}
+	if (SYS(mount, "dev/null", m->target, NULL, MS_BIND, NULL) < 0)
+		return err_sys(e, "mask %s", m->target);
+	return 0;
+}
+
+static int do_lock(const struct mount_spec *m, struct err *e)
+{
+	auto_close int tree = SYS(open_tree, AT_FDCWD, m->target,
+				  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+
+	if (tree < 0)
+		return errno == ENOENT ? 0 : err_sys(e, "lock %s", m->target);
+	return set_attrs(tree, 0, e) < 0 ? -1 : attach(tree, m->target, e);
+}
+
+static int apply(const struct box_spec *spec, const struct mount_spec *m, struct err *e)
+{
+	switch (m->kind) {
+	case MOUNT_DIR:
+		return make_dirs(m->target, true, e);
+	case MOUNT_LINK:
+		return make_link(m, e);
+	case MOUNT_TEXT:
+		return make_file(m->target, m->source, e);
+	case MOUNT_BIND:
+		return do_bind(m, e);
+	case MOUNT_TMPFS:
+		return do_tmpfs(m, e);
+	case MOUNT_PROC:
+		return do_proc(spec, m, e);
+	case MOUNT_PTS:
+		return do_pts(m, e);
+	case MOUNT_MASK:
+		return do_mask(m, e);
+	case MOUNT_LOCK:
+		return do_lock(m, e);
+	}
+	return err_set(e, ERR_BUG, "unknown mount kind %d", m->kind);
+}
+
+int mount_build_root(const struct box_spec *spec, struct err *e)
+{
+	/* Nothing we do may reach the host's mounts, nor theirs us. */
+	if (SYS(mount, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return err_sys(e, "private mounts");
+	if (SYS(mount, "vial", STAGING, "tmpfs", MS_NOSUID | MS_NODEV,
+		"size=4m,nr_inodes=4096,mode=755") < 0)
+		return err_sys(e, "root tmpfs");
+	if (SYS(chdir, STAGING) < 0)
+		return err_sys(e, "root tmpfs: chdir");
+	for (size_t i = 0; i < spec->mount_count; i++)
+		if (apply(spec, &spec->mounts[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+/*
+ * A second, writable view of the workspace for the keeper: it outlives this mount
+ * namespace and stays writable when the guest's own view is not.
+ */
+int mount_open_workspace(int *ret, const struct box_spec *spec, struct err *e)
+{
+	const char *path = spec->workspace + 1;
+	auto_close int tree = SYS(open_tree, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (tree < 0)
+		return err_sys(e, "workspace %s", path);
+	if (!spec->workspace_writable) {
+		struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+		if (SYS(mount_setattr, AT_FDCWD, path, 0, &attr, sizeof(attr)) < 0)
+			return err_sys(e, "workspace %s: read-only", path);
+	}
+	*ret = take_fd(&tree);
+	return 0;
+}
+
+int mount_pivot(const struct box_spec *spec, struct err *e)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+
+	(void)spec;
+	if (SYS(mount_setattr, AT_FDCWD, ".", 0, &attr, sizeof(attr)) < 0)
+		return err_sys(e, "read-only root");
+	/* The old root comes to lie on top of the new one and is taken off from there. */
+	if (SYS(sys_pivot_root, ".", ".") < 0)
+		return err_sys(e, "pivot_root");
+	if (SYS(umount2, ".", MNT_DETACH) < 0)
+		return err_sys(e, "detach the host's tree");
+	if (SYS(chdir, "/") < 0)
+		return err_sys(e, "chdir /");
+	return 0;
+}

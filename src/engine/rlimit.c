@@ -1,0 +1,53 @@
+/*
+ * rlimit - per-process limits, the second line behind the cgroup.
+ *
+ * Never RLIMIT_AS: it counts address space that is only reserved, and aborts
+ * node and Go.  RLIMIT_DATA is what lets a language raise its own MemoryError.
+ */
+#include "base/sys.h"
+#include "engine/steps.h"
+
+#include <sys/resource.h>
+
+#define STACK_BYTES (8u << 20)
+
+struct rule {
+	const char *name;
+	int resource;
+	uint64_t soft, hard;
+};
+
+int rlimit_apply(const struct guest_spec *guest, struct err *e)
+{
+	const struct limits *lim = guest->limits;
+	uint64_t data = guest->data_bytes ? guest->data_bytes : RLIM_INFINITY;
+	/* SIGXCPU a second before SIGKILL; the keeper's own clock is finer than both. */
+	uint64_t cpu = lim->cpu_ms / 1000 + 1;
+	const struct rule rules[] = {
+		{ "core", RLIMIT_CORE, 0, 0 },
+		{ "nofile", RLIMIT_NOFILE, lim->open_files, lim->open_files },
+		{ "fsize", RLIMIT_FSIZE, lim->file_bytes, lim->file_bytes },
+		{ "data", RLIMIT_DATA, data, data },
+		{ "cpu", RLIMIT_CPU, cpu, cpu + 1 },
+		{ "stack", RLIMIT_STACK, STACK_BYTES, STACK_BYTES },
+		{ "memlock", RLIMIT_MEMLOCK, 64 << 10, 64 << 10 },
+		{ "msgqueue", RLIMIT_MSGQUEUE, 819200, 819200 },
+		{ "sigpending", RLIMIT_SIGPENDING, 4096, 4096 },
+		{ "nice", RLIMIT_NICE, 0, 0 },
+		{ "rtprio", RLIMIT_RTPRIO, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		struct rlimit want = { rules[i].soft, rules[i].hard }, have;
+		if (getrlimit(rules[i].resource, &have) < 0)
+			return err_sys(e, "%s", rules[i].name);
+		/* A hard limit that is already lower stays: it cannot be raised, and need not be. */
+		if (want.rlim_max > have.rlim_max)
+			want.rlim_max = have.rlim_max;
+		if (want.rlim_cur > want.rlim_max)
+			want.rlim_cur = want.rlim_max;
+		if (SYS(setrlimit, rules[i].resource, &want) < 0)
+			return err_sys(e, "%s", rules[i].name);
+	}
+	return 0;
+}

@@ -1,0 +1,354 @@
+#include "engine/run.h"
+
+#include "base/own.h"
+#include "base/sys.h"
+#include "engine/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+enum { P_OUT, P_ERR, P_GUEST, P_CANCEL, P_STDIN, P_SOURCE, P_COUNT_ };
+
+#define DISK_CHECK_MS 100
+
+struct run {
+	struct box *box;
+	const struct guest_spec *spec;
+	const struct run_io *io;
+	struct guest guest;
+	int out, err; /* our ends */
+	int in;       /* our end of standard input; -1: closed */
+	const char *pending;
+	size_t pending_len;
+	bool source_open;
+	char chunk[65536]; /* of the source */
+	uint64_t start_us, disk_base, disk_check_us;
+	struct run_end end;
+	bool over;
+};
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* ---- standard input -------------------------------------------------------------------- */
+
+static void close_stdin(struct run *r)
+{
+	if (r->in >= 0)
+		(void)close(take_fd(&r->in));
+	r->pending_len = 0;
+}
+
+/* A guest that closed its end must not kill us: SIGPIPE is held back for this thread and taken. */
+static ssize_t write_quietly(int fd, const char *bytes, size_t len)
+{
+	static const struct timespec at_once = { 0 };
+	sigset_t pipe_only, before;
+
+	(void)sigemptyset(&pipe_only);
+	(void)sigaddset(&pipe_only, SIGPIPE);
+	(void)pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+	ssize_t n = write(fd, bytes, len);
+	int saved = errno;
+	if (n < 0 && saved == EPIPE && !sigismember(&before, SIGPIPE))
+		(void)sigtimedwait(&pipe_only, NULL, &at_once);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = saved;
+	return n;
+}
+
+static void feed(struct run *r)
+{
+	while (r->pending_len > 0) {
+		ssize_t n = write_quietly(r->in, r->pending, r->pending_len);
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0) {
+			close_stdin(r);
+			return;
+		}
+		r->pending += n;
+		r->pending_len -= (size_t)n;
+	}
+	if (!r->source_open)
+		close_stdin(r);
+}
+
+static void read_source(struct run *r)
+{
+	ssize_t n = read(r->io->in_fd, r->chunk, sizeof(r->chunk));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0)
+		r->source_open = false;
+	r->pending = r->chunk;
+	r->pending_len = n > 0 ? (size_t)n : 0;
+	feed(r);
+}
+
+/* ---- output ---------------------------------------------------------------------------- */
+
+/* Read what is there; false at the end of the stream. */
+static bool drain(struct run *r, int *fd, int stream)
+{
+	struct buf *to = stream == 1 ? r->io->out : r->io->err;
+	char chunk[65536];
+
+	for (;;) {
+		ssize_t n = read(*fd, chunk, sizeof(chunk));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return true;
+		if (n <= 0) {
+			(void)close(take_fd(fd));
+			return false;
+		}
+		size_t before = to->len;
+		buf_add(to, chunk, (size_t)n);
+		if (r->io->on_output && to->len > before)
+			r->io->on_output(stream, to->data + before, to->len - before, r->io->arg);
+		if (n < (ssize_t)sizeof(chunk))
+			return true;
+	}
+}
+
+/* ---- limits ---------------------------------------------------------------------------- */
+
+static void stop(struct run *r, enum run_how how, const char *limit)
+{
+	r->end.how = how;
+	r->end.limit = limit;
+	r->over = true;
+}
+
+static uint64_t cpu_used_us(const struct run *r)
+{
+	struct cgroup_usage usage;
+	struct err ignored;
+
+	if (!r->spec->cgroup || cgroup_usage(&usage, r->spec->cgroup, &ignored) < 0)
+		return 0;
+	return usage.cpu_us;
+}
+
+static void check_disk(struct run *r, uint64_t now)
+{
+	uint64_t limit = r->spec->limits->workspace_bytes;
+
+	if (workspace_usage(r->io->watch, r->disk_base + limit) > r->disk_base + limit) {
+		stop(r, RUN_OUT_OF_DISK, "workspace");
+		return;
+	}
+	/* A tree that is slow to count is counted less often: at most a tenth of our time. */
+	uint64_t cost = now_us() - now;
+	r->disk_check_us = now + (cost * 10 > DISK_CHECK_MS * 1000 ? cost * 10 : DISK_CHECK_MS * 1000);
+}
+
+/* Enforce what is due; returns the time until something may be due again, in ms. */
+static int check_limits(struct run *r)
+{
+	const struct limits *lim = r->spec->limits;
+	uint64_t now = now_us(), deadline = r->start_us + lim->wall_ms * 1000;
+	uint64_t cpu_limit = lim->cpu_ms * 1000, next = deadline;
+
+	if (now >= deadline) {
+		stop(r, RUN_TIMED_OUT, "timeout");
+		return 0;
+	}
+	/* CPU time cannot be used up sooner than all its cores allow: look again then. */
+	uint64_t elapsed = now - r->start_us, speed = lim->cpu_millicores;
+	if (elapsed * speed / 1000 >= cpu_limit) {
+		uint64_t used = cpu_used_us(r);
+		if (used >= cpu_limit) {
+			stop(r, RUN_TIMED_OUT, "cpu-time");
+			return 0;
+		}
+		uint64_t soon = now + (cpu_limit - used) * 1000 / speed + 1000;
+		next = soon < next ? soon : next;
+	} else {
+		uint64_t first = r->start_us + cpu_limit * 1000 / speed;
+		next = first < next ? first : next;
+	}
+	if (r->io->watch) {
+		if (now >= r->disk_check_us)
+			check_disk(r, now);
+		next = r->disk_check_us < next ? r->disk_check_us : next;
+	}
+	now = now_us();
+	return next > now ? (int)((next - now + 999) / 1000) : 0;
+}
+
+/* ---- the loop -------------------------------------------------------------------------- */
+
+static void wait_guest(struct run *r, int flags)
+{
+	siginfo_t info = { 0 };
+	struct rusage usage = { 0 };
+
+	/* The raw call also tells what was used; libc's does not. */
+	while (syscall(SYS_waitid, P_PIDFD, r->guest.pidfd, &info, WEXITED | __WALL | flags, &usage) < 0)
+		if (errno != EINTR)
+			return;
+	if (info.si_pid == 0)
+		return;
+	r->over = true;
+	r->end.wall_ms = (double)(now_us() - r->start_us) / 1000;
+	if (info.si_code == CLD_EXITED)
+		r->end.exit_code = info.si_status;
+	else
+		r->end.signal = info.si_status;
+	/* Without a cgroup this is all there is: the guest and the children it waited for. */
+	r->end.cpu_ms = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
+			(double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
+	r->end.peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	guest_done(&r->guest);
+}
+
+static void watch(struct run *r)
+{
+	while (!r->over) {
+		int timeout = check_limits(r);
+		if (r->over)
+			break;
+		struct pollfd fds[P_COUNT_] = {
+			[P_OUT] = { r->out, POLLIN, 0 },
+			[P_ERR] = { r->err, POLLIN, 0 },
+			[P_GUEST] = { r->guest.pidfd, POLLIN, 0 },
+			[P_CANCEL] = { r->io->cancel_fd, POLLIN, 0 },
+			[P_STDIN] = { r->in, r->pending_len ? POLLOUT : 0, 0 },
+			[P_SOURCE] = { r->source_open && !r->pending_len && r->in >= 0 ? r->io->in_fd : -1,
+				       POLLIN, 0 },
+		};
+		if (poll(fds, P_COUNT_, timeout) <= 0)
+			continue;
+		if (fds[P_OUT].revents)
+			(void)drain(r, &r->out, 1);
+		if (fds[P_ERR].revents)
+			(void)drain(r, &r->err, 2);
+		if (fds[P_STDIN].revents & POLLERR)
+			close_stdin(r); /* nobody reads any more */
+		else if (fds[P_STDIN].revents)
+			feed(r);
+		if (fds[P_SOURCE].revents)
+			read_source(r);
+		if (fds[P_CANCEL].revents)
+			stop(r, RUN_CANCELLED, "");
+		else if (fds[P_GUEST].revents)
+			wait_guest(r, WNOHANG);
+	}
+}
+
+/* The guest is over or shall be: leave nothing running, and take all it wrote. */
+static void finish(struct run *r, bool last)
+{
+	struct err ignored;
+
+	close_stdin(r);
+	if (r->guest.pidfd >= 0) {
+		enum run_how how = r->end.how;
+		(void)pidfd_send_signal(r->guest.pidfd, SIGKILL, NULL, 0);
+		wait_guest(r, 0);
+		r->end.how = how;
+	}
+	if (last)
+		box_kill(r->box);
+	else if (r->spec->cgroup)
+		(void)cgroup_kill(r->spec->cgroup, &ignored);
+	/* With all writers dead the pipes end; with some left, what is there now must do. */
+	while (r->out >= 0 && drain(r, &r->out, 1) && last)
+		(void)poll(&(struct pollfd){ r->out, POLLIN, 0 }, 1, -1);
+	while (r->err >= 0 && drain(r, &r->err, 2) && last)
+		(void)poll(&(struct pollfd){ r->err, POLLIN, 0 }, 1, -1);
+}
+
+static void account(struct run *r)
+{
+	struct cgroup_usage usage;
+	struct err ignored;
+
+	if (r->spec->cgroup && cgroup_usage(&usage, r->spec->cgroup, &ignored) == 0) {
+		r->end.cpu_ms = (double)usage.cpu_us / 1000;
+		r->end.peak_bytes = usage.memory_peak_bytes;
+		r->end.processes = usage.processes_peak;
+		r->end.oom = usage.oom_kills > 0;
+	}
+	if (r->end.how != RUN_EXITED)
+		return;
+	if (r->end.oom && r->end.exit_code != 0) {
+		stop(r, RUN_OUT_OF_MEMORY, "memory");
+	} else if (r->end.signal == SIGXCPU) {
+		stop(r, RUN_TIMED_OUT, "cpu-time");
+	} else if (r->end.signal) {
+		r->end.how = RUN_SIGNALED;
+	}
+}
+
+static int open_pipe(int *ours, int *theirs, bool we_read, struct err *e)
+{
+	int fds[2];
+
+	if (SYS(pipe2, fds, O_CLOEXEC) < 0)
+		return err_sys(e, "pipe");
+	*ours = fds[we_read ? 0 : 1];
+	*theirs = fds[we_read ? 1 : 0];
+	if (SYS(fcntl, *ours, F_SETFL, O_NONBLOCK) < 0)
+		return err_sys(e, "pipe");
+	return 0;
+}
+
+static void run_done(struct run *r)
+{
+	int fds[] = { r->out, r->err, r->in };
+
+	for (size_t i = 0; i < 3; i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
+	guest_done(&r->guest);
+}
+
+int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest, const struct run_io *io,
+	      bool last, struct err *e)
+{
+	AUTO(run_done) struct run r = {
+		.box = box, .spec = guest, .io = io, .guest.pidfd = -1,
+		.out = -1, .err = -1, .in = -1,
+		.pending = io->in, .pending_len = io->in_len, .source_open = io->in_fd >= 0,
+		.end = { .exit_code = -1, .limit = "" },
+	};
+	auto_close int far_in = -1, far_out = -1, far_err = -1;
+
+	if (open_pipe(&r.in, &far_in, false, e) < 0 || open_pipe(&r.out, &far_out, true, e) < 0 ||
+	    open_pipe(&r.err, &far_err, true, e) < 0)
+		return -1;
+	guest->stdio[0] = far_in;
+	guest->stdio[1] = far_out;
+	guest->stdio[2] = far_err;
+	if (io->watch)
+		r.disk_base = workspace_usage(io->watch, UINT64_MAX);
+	feed(&r); /* a short input is there before its reader */
+
+	if (box_spawn(&r.guest, box, guest, e) < 0)
+		return -1;
+	r.start_us = now_us();
+	(void)close(take_fd(&far_in));
+	(void)close(take_fd(&far_out));
+	(void)close(take_fd(&far_err));
+
+	watch(&r);
+	finish(&r, last);
+	account(&r);
+	*ret = r.end;
+	return 0;
+}

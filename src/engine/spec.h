@@ -1,0 +1,90 @@
+#pragma once
+/*
+ * spec - what a sandbox is made of, as plain data.
+ *
+ * Written by the side that plans (runtime, lib), read by the side that enters
+ * (init.c, enter.c) after clone(): hence no pointers into anything that a
+ * process of its own would not have, and nothing to free on the far side.
+ */
+#include "engine/ids.h"
+#include "engine/landlock.h"
+#include "engine/limits.h"
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum layer {
+#define LAYER(id, name, required, title) LAYER_##id,
+#include "engine/layers.def"
+#undef LAYER
+	LAYER_COUNT_,
+};
+
+struct layer_row {
+	const char *name, *title;
+	bool required;
+};
+
+extern const struct layer_row layer_rows[LAYER_COUNT_];
+
+/* "cgroup,uid" to a set of 1u << LAYER_x. */
+int layers_parse(unsigned *ret, const char *text, struct err *e) MUST_USE;
+
+/* Ids inside every sandbox: a plain user, and the owner of the root tree. */
+enum { BOX_UID = 1000, BOX_ROOT_UID = 0 };
+
+enum mount_kind {
+	MOUNT_DIR,    /* make a directory */
+	MOUNT_LINK,   /* make a symbolic link to `source` */
+	MOUNT_TEXT,   /* make a file that holds `source` */
+	MOUNT_BIND,   /* the host's `source`, or the tree in `tree_fd` when that is >= 0 */
+	MOUNT_TMPFS,  /* fresh, limited */
+	MOUNT_PROC,
+	MOUNT_PTS,
+	MOUNT_MASK,   /* hide what is at `target`: a file reads empty, a directory is empty */
+	MOUNT_LOCK,   /* make what is at `target` read-only */
+};
+
+enum mount_flag {
+	MOUNT_WRITABLE = 1u << 0, /* default is read-only */
+	MOUNT_NOEXEC = 1u << 1,
+	MOUNT_DEV = 1u << 2,      /* a device node: default is nodev */
+	MOUNT_OPTIONAL = 1u << 3, /* a missing source is no error */
+	MOUNT_OWN = 1u << 4,      /* belongs to the guest, not to the sandbox's root */
+};
+
+struct mount_spec {
+	enum mount_kind kind;
+	const char *target; /* relative to the new root, no leading slash */
+	const char *source;
+	unsigned flags;
+	uint64_t bytes, files; /* MOUNT_TMPFS */
+	int tree_fd;           /* MOUNT_BIND: a detached tree made by the keeper, or -1 */
+};
+
+struct box_spec {
+	const struct lease *lease;
+	const struct mount_spec *mounts;
+	size_t mount_count;
+	const char *workspace; /* absolute path inside; its mount is among `mounts` */
+	bool workspace_writable;
+	bool share_network;
+	unsigned weak;         /* layers that may be missing */
+};
+
+struct guest_spec {
+	const char *const *argv; /* argv[0] is the absolute path inside */
+	const char *const *envp;
+	const char *cwd;
+	int stdio[3];
+	const struct limits *limits;
+	uint64_t data_bytes;     /* RLIMIT_DATA; 0: none */
+	struct cgroup *cgroup;   /* NULL: none */
+	const struct landlock_rule *rules;
+	size_t rule_count;
+	int landlock_abi;        /* 0: none */
+	const struct sock_fprog *seccomp; /* NULL: none; probes of a weaker host only */
+	int (*main)(void);       /* instead of argv: a function of ours, for probes and tests */
+};

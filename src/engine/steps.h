@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * steps - the child-side half of every layer, one function each.
+ *
+ * They run in a freshly cloned process of ours, before a byte of the guest does:
+ * no malloc, no stdio, no locks.  init.c and enter.c call them in the order of
+ * their tables.
+ */
+#include "engine/spec.h"
+
+#include <sys/types.h>
+
+/* ---- mount.c: pid 1, with capabilities in its own user namespace ---- */
+int mount_build_root(const struct box_spec *spec, struct err *e) MUST_USE;
+int mount_open_workspace(int *ret, const struct box_spec *spec, struct err *e) MUST_USE;
+int mount_pivot(const struct box_spec *spec, struct err *e) MUST_USE;
+
+/* ---- net.c ---- */
+int net_loopback_up(struct err *e) MUST_USE;
+
+/* ---- creds.c ---- */
+int creds_become_root(const struct lease *lease, struct err *e) MUST_USE;  /* of the namespace */
+int creds_become_guest(const struct lease *lease, struct err *e) MUST_USE; /* for good */
+int creds_drop_caps(struct err *e) MUST_USE;                               /* with no_new_privs */
+
+/* ---- rlimit.c ---- */
+int rlimit_apply(const struct guest_spec *guest, struct err *e) MUST_USE;
+
+/* ---- fds.c ---- */
+int fds_close_from(int first, int keep, struct err *e) MUST_USE; /* `keep` -1: none */
+int fds_place_stdio(const int stdio[3], struct err *e) MUST_USE;
+
+/* ---- box.c and its children ---- */
+enum slot_ns { NS_USER, NS_PID, NS_NET, NS_IPC, NS_UTS, NS_MNT, NS_COUNT_ };
+
+struct slot_report { /* from init to the keeper, with NS_COUNT_ + 1 descriptors when ok */
+	struct err err;
+};
+
+_Noreturn void init_main(const struct box_spec *spec, int channel);
+_Noreturn void guest_main(const struct box_spec *box, const struct guest_spec *guest, int status_fd);

@@ -1,0 +1,54 @@
+#pragma once
+/*
+ * workspace - files in and out of the directory a guest works in, from outside.
+ *
+ * Every name may be the guest's choice and every directory may change while we
+ * look, so each path is resolved by the kernel below the workspace, without
+ * following any link, and only regular files are opened.  Where the guest has a
+ * host uid of its own, we act with that uid: the keeper's power over files never
+ * touches a guest's tree.
+ */
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+struct workspace {
+	int fd;      /* the directory; borrowed */
+	bool as_uid; /* act as `uid`; else as ourselves */
+	uid_t uid;
+};
+
+/* Relative, no "..", no empty part, not too long: what we accept from callers. */
+int workspace_check_name(const char *name, struct err *e) MUST_USE;
+
+/* Create or replace a file; directories above it are made.  Its time is set back (see changed). */
+int workspace_put(const struct workspace *ws, const char *name, const void *bytes, size_t len,
+		  struct err *e) MUST_USE;
+int workspace_put_fd(const struct workspace *ws, const char *name, int from, struct err *e) MUST_USE;
+
+/* Read a regular file of at most `out->max` bytes. */
+int workspace_read(struct buf *out, const struct workspace *ws, const char *name,
+		   struct err *e) MUST_USE;
+
+struct workspace_entry {
+	const char *path; /* relative; valid during the call */
+	uint64_t size;    /* as it reads */
+	bool changed;     /* since the mark */
+};
+
+/*
+ * Visit the regular files below, in no order, until `visit` returns false.  Bounded
+ * in depth and number; returns false when something was left out.
+ */
+bool workspace_walk(const struct workspace *ws, const struct timespec *mark,
+		    bool (*visit)(const struct workspace_entry *entry, void *arg), void *arg);
+
+/* What puts will be told apart from: take it after the last put. */
+void workspace_mark(struct timespec *ret);
+
+/* Disk space in use below, counted until it exceeds `stop`. */
+uint64_t workspace_usage(const struct workspace *ws, uint64_t stop);
