@@ -21,6 +21,8 @@ static size_t reserve(struct buf *b, size_t len)
 		len = room;
 	if (b->len + len + 1 > b->cap) {
 		size_t cap = b->cap ? b->cap * 2 : 256;
+		if (cap > b->max)
+			cap = b->max + 1;
 		if (cap < b->len + len + 1)
 			cap = b->len + len + 1;
 

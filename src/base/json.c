@@ -4,7 +4,10 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void quote(struct buf *out, const char *bytes, size_t len)
@@ -86,7 +89,21 @@ void json_double(struct json *j, const char *key, double value)
 		return;
 	}
 	lead(j, key);
-	buf_printf(j->out, "%.17g", value);
+
+	char text[40];
+	(void)snprintf(text, sizeof(text), "%.15g", value);
+	if (strtod(text, NULL) != value)
+		(void)snprintf(text, sizeof(text), "%.17g", value);
+
+	/* The program we are a library of may have set a locale whose point is not '.'. */
+	const char *point = localeconv()->decimal_point;
+	char *at = strstr(text, point);
+	if (at) {
+		buf_add(j->out, text, (size_t)(at - text));
+		buf_add_char(j->out, '.');
+		at += strlen(point);
+	}
+	buf_add_str(j->out, at ? at : text);
 }
 
 void json_bool(struct json *j, const char *key, bool value)

@@ -1,18 +1,15 @@
 #include "base/units.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 struct unit {
 	const char *suffix;
-	double factor;
+	uint64_t factor;
 };
 
 static const struct unit sizes[] = {
@@ -32,32 +29,63 @@ static const struct unit cores[] = {
 	{ "", 1000 }, { "m", 1 }, { "%", 10 }, { NULL, 0 },
 };
 
-/* A plain decimal number: strtod() alone would take "nan", "inf", "0x1p4" and leading blanks. */
-static const char *number(double *ret, const char *text)
-{
-	char *end;
+/* A decimal: whole + fraction / scale. */
+struct number {
+	uint64_t whole; /* UINT64_MAX: that or more */
+	uint64_t fraction, scale;
+};
 
-	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+/*
+ * Read by hand: strtod() takes "nan", "inf", "0x1p4", "1e3" and leading blanks,
+ * wants a comma in half of the world's locales, and rounds what is above 2^53.
+ */
+static const char *number(struct number *ret, const char *text)
+{
+	struct number n = { .scale = 1 };
+	const char *at = text;
+
+	for (; isdigit((unsigned char)*at); at++) {
+		uint64_t digit = (uint64_t)(*at - '0');
+		n.whole = n.whole > (UINT64_MAX - digit) / 10 ? UINT64_MAX : n.whole * 10 + digit;
+	}
+	size_t digits = (size_t)(at - text);
+	if (*at == '.') {
+		for (at++; isdigit((unsigned char)*at); at++, digits++) {
+			if (n.scale == 1000000000000000ull)
+				continue; /* beyond any unit's precision */
+			n.fraction = n.fraction * 10 + (uint64_t)(*at - '0');
+			n.scale *= 10;
+		}
+	}
+	if (digits == 0)
 		return NULL;
-	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
-		return NULL;
-	*ret = strtod(text, &end);
-	return end == text || !isfinite(*ret) ? NULL : end;
+	*ret = n;
+	return at;
+}
+
+/* n * factor, rounded; -1 when that is no int64_t, as the kernel's own quantities are. */
+static int scale(uint64_t *ret, const struct number *n, uint64_t factor)
+{
+	unsigned __int128 total = (unsigned __int128)n->whole * factor;
+
+	total += ((unsigned __int128)n->fraction * factor + n->scale / 2) / n->scale;
+	if (total >= INT64_MAX)
+		return -1;
+	*ret = (uint64_t)total;
+	return 0;
 }
 
 static int measure(uint64_t *ret, const char *text, const struct unit *units, const char *what,
 		   struct err *e)
 {
-	double value;
-	const char *suffix = number(&value, text);
+	struct number n;
+	const char *suffix = number(&n, text);
 
 	for (const struct unit *u = units; suffix && u->suffix; u++) {
 		if (strcasecmp(suffix, u->suffix) != 0)
 			continue;
-		double total = round(value * u->factor);
-		if (total >= (double)INT64_MAX)
+		if (scale(ret, &n, u->factor) < 0)
 			return err_set(e, ERR_INVALID, "'%.32s' is too large for %s", text, what);
-		*ret = (uint64_t)total;
 		return 0;
 	}
 	return err_set(e, ERR_INVALID, "'%.32s' is not %s", text, what);
@@ -75,50 +103,67 @@ int units_duration(uint64_t *ret_ms, const char *text, struct err *e)
 
 int units_cores(uint64_t *ret_millicores, const char *text, struct err *e)
 {
-	double quota, period;
-	const char *slash = number(&quota, text);
+	struct number quota, period;
+	const char *at = number(&quota, text);
 
-	if (slash && *slash == '/') {
-		const char *end = number(&period, slash + 1);
-		if (!end || *end || period <= 0 || quota / period * 1000 >= (double)INT64_MAX)
+	if (at && *at == '/') {
+		at = number(&period, at + 1);
+		if (!at || *at || period.whole == 0 || quota.scale > 1 || period.scale > 1 ||
+		    quota.whole > INT64_MAX / 1000 || period.whole > INT64_MAX / 1000)
 			return err_set(e, ERR_INVALID, "'%.32s' is not quota/period", text);
-		*ret_millicores = (uint64_t)round(quota / period * 1000);
+		*ret_millicores = (quota.whole * 1000 + period.whole / 2) / period.whole;
 		return 0;
 	}
+	/* "500M" is half a million cores to Kubernetes: better refused than taken for half a core. */
+	if (at && *at == 'M')
+		return err_set(e, ERR_INVALID, "'%.32s' is not a number of cores (500m?)", text);
 	return measure(ret_millicores, text, cores, "a number of cores (2, 0.5, 500m, 50%)", e);
 }
 
 int units_count(uint64_t *ret, const char *text, struct err *e)
 {
-	char *end;
+	struct number n;
+	const char *end = number(&n, text);
 
-	errno = 0;
-	unsigned long long value = isdigit((unsigned char)text[0]) ? strtoull(text, &end, 10) : 0;
-	if (!isdigit((unsigned char)text[0]) || *end || errno || value > INT64_MAX)
+	if (!end || *end || strchr(text, '.') || n.whole > INT64_MAX)
 		return err_set(e, ERR_INVALID, "'%.32s' is not a whole number", text);
-	*ret = value;
+	*ret = n.whole;
 	return 0;
 }
 
 const char *units_show_size(char out[32], uint64_t bytes)
 {
 	static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-	double value = (double)bytes;
+	unsigned __int128 tenths = (unsigned __int128)bytes * 10;
 	size_t unit = 0;
 
-	while (value >= 1024 && unit < 4) {
-		value /= 1024;
-		unit++;
+	/* Rounded at each step, so that 1048575 bytes are 1 MiB and not 1024 KiB. */
+	for (uint64_t one = 1; tenths >= 10240 && unit < 4; unit++) {
+		one <<= 10;
+		tenths = ((unsigned __int128)bytes * 10 + one / 2) / one;
 	}
-	(void)snprintf(out, 32, value == floor(value) ? "%.0f %s" : "%.1f %s", value, names[unit]);
+	uint64_t whole = (uint64_t)(tenths / 10);
+	if (tenths % 10)
+		(void)snprintf(out, 32, "%" PRIu64 ".%d %s", whole, (int)(tenths % 10), names[unit]);
+	else
+		(void)snprintf(out, 32, "%" PRIu64 " %s", whole, names[unit]);
 	return out;
 }
 
 const char *units_show_duration(char out[32], uint64_t ms)
 {
+	uint64_t seconds = ms / 1000;
+	int rest = (int)(ms % 1000);
+
 	if (ms < 1000)
-		(void)snprintf(out, 32, "%" PRIu64 " ms", ms);
+		(void)snprintf(out, 32, "%d ms", rest);
+	else if (rest == 0)
+		(void)snprintf(out, 32, "%" PRIu64 " s", seconds);
+	else if (rest % 100 == 0)
+		(void)snprintf(out, 32, "%" PRIu64 ".%d s", seconds, rest / 100);
+	else if (rest % 10 == 0)
+		(void)snprintf(out, 32, "%" PRIu64 ".%02d s", seconds, rest / 10);
 	else
-		(void)snprintf(out, 32, "%g s", (double)ms / 1000);
+		(void)snprintf(out, 32, "%" PRIu64 ".%03d s", seconds, rest);
 	return out;
 }

@@ -1,41 +1,54 @@
 #include "base/utf8.h"
 
-#include <stdint.h>
+/*
+ * How many bytes at `b` begin a well-formed sequence; *ret_need is the length of
+ * the whole one.  The second byte's range is what rules out overlong forms,
+ * surrogates and all above U+10FFFF (Unicode 15, table 3-7).
+ */
+static size_t well_formed(size_t *ret_need, const unsigned char *b, size_t len)
+{
+	unsigned char low = b[0] == 0xe0 ? 0xa0 : b[0] == 0xf0 ? 0x90 : 0x80;
+	unsigned char high = b[0] == 0xed ? 0x9f : b[0] == 0xf4 ? 0x8f : 0xbf;
+	size_t at = 1;
+
+	*ret_need = b[0] < 0x80 ? 1 : b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : 4;
+	if ((b[0] >= 0x80 && b[0] < 0xc2) || b[0] > 0xf4)
+		return 0;
+	for (; at < *ret_need && at < len && b[at] >= low && b[at] <= high; at++) {
+		low = 0x80;
+		high = 0xbf;
+	}
+	return at;
+}
 
 size_t utf8_step(const char *s, size_t len)
 {
-	const unsigned char *b = (const unsigned char *)s;
+	size_t need;
 
-	if (len == 0)
-		return 0;
-	if (b[0] < 0x80)
-		return 1;
-
-	size_t need = b[0] >= 0xf0 ? 4 : b[0] >= 0xe0 ? 3 : 2;
-	if (b[0] < 0xc2 || b[0] > 0xf4 || len < need)
-		return 0;
-	for (size_t i = 1; i < need; i++)
-		if ((b[i] & 0xc0) != 0x80)
-			return 0;
-	if ((b[0] == 0xe0 && b[1] < 0xa0) || (b[0] == 0xed && b[1] > 0x9f) || /* overlong, surrogate */
-	    (b[0] == 0xf0 && b[1] < 0x90) || (b[0] == 0xf4 && b[1] > 0x8f))   /* overlong, > U+10FFFF */
+	if (len == 0 || well_formed(&need, (const unsigned char *)s, len) < need)
 		return 0;
 	return need;
 }
 
+/*
+ * One U+FFFD stands for as much as began a well-formed sequence.  Unicode
+ * recommends it (3.9, "maximal subparts"), Python and browsers do it: the same
+ * bytes are the same text everywhere.
+ */
 void utf8_repair(struct buf *out, const char *bytes, size_t len)
 {
 	size_t start = 0, at = 0;
 
 	while (at < len) {
-		size_t step = utf8_step(bytes + at, len - at);
-		if (step) {
-			at += step;
+		size_t need, good = well_formed(&need, (const unsigned char *)bytes + at, len - at);
+		if (good == need) {
+			at += need;
 			continue;
 		}
 		buf_add(out, bytes + start, at - start);
 		buf_add_str(out, "\xef\xbf\xbd");
-		start = ++at;
+		at += good ? good : 1;
+		start = at;
 	}
 	buf_add(out, bytes + start, at - start);
 }
