@@ -114,7 +114,7 @@ int units_cores(uint64_t *ret_millicores, const char *text, struct err *e)
 		*ret_millicores = (quota.whole * 1000 + period.whole / 2) / period.whole;
 		return 0;
 	}
-	/* "500M" is half a million cores to Kubernetes: better refused than taken for half a core. */
+	/* To Kubernetes "500M" is 500 million cores: better refused than taken for half a core. */
 	if (at && *at == 'M')
 		return err_set(e, ERR_INVALID, "'%.32s' is not a number of cores (500m?)", text);
 	return measure(ret_millicores, text, cores, "a number of cores (2, 0.5, 500m, 50%)", e);
@@ -144,7 +144,8 @@ const char *units_show_size(char out[32], uint64_t bytes)
 	}
 	uint64_t whole = (uint64_t)(tenths / 10);
 	if (tenths % 10)
-		(void)snprintf(out, 32, "%" PRIu64 ".%d %s", whole, (int)(tenths % 10), names[unit]);
+		(void)snprintf(out, 32, "%" PRIu64 ".%d %s", whole, (int)(tenths % 10),
+			       names[unit]);
 	else
 		(void)snprintf(out, 32, "%" PRIu64 " %s", whole, names[unit]);
 	return out;

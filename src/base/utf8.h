@@ -7,5 +7,5 @@
 /* Length of the well-formed sequence at `s` (1..4), or 0: overlong, surrogate, cut or stray. */
 size_t utf8_step(const char *s, size_t len);
 
-/* Append `bytes`, what is ill-formed replaced by U+FFFD exactly as Python's errors="replace" does. */
+/* Append `bytes`, what is ill-formed replaced by U+FFFD just as Python's errors="replace" does. */
 void utf8_repair(struct buf *out, const char *bytes, size_t len);

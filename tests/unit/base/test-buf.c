@@ -85,7 +85,8 @@ TEST(an_allocation_that_fails_counts_as_lack_of_room)
 	struct rlimit old, tight = { 0 };
 
 	buf_add_str(&b, "kept");
-	char *source = mmap(NULL, HUGE_LEN, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *source =
+		mmap(NULL, HUGE_LEN, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK(source != MAP_FAILED);
 	CHECK(getrlimit(RLIMIT_AS, &old) == 0);
 	tight.rlim_max = old.rlim_max;

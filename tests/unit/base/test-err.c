@@ -80,7 +80,8 @@ TEST(every_code_has_a_name_of_its_own)
 	for (int a = 0; a < ERR_COUNT_; a++) {
 		CHECK(err_code_name((enum err_code)a) != NULL);
 		for (int b = 0; b < a; b++)
-			CHECK(strcmp(err_code_name((enum err_code)a), err_code_name((enum err_code)b)) != 0);
+			CHECK(strcmp(err_code_name((enum err_code)a),
+				     err_code_name((enum err_code)b)) != 0);
 	}
 	CHECK_STR(err_code_name(ERR_COUNT_), "unknown");
 	CHECK_STR(err_code_name((enum err_code)-1), "unknown");
