@@ -1,0 +1,152 @@
+/*
+ * main - vial(1): finds the verb and hands over.
+ */
+#include "base/buf.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/term.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+struct verb {
+	const char *name;
+	const char *arguments;
+	int (*main)(int argc, char **argv);
+	const char *help;
+};
+
+static const struct verb verbs[] = {
+	{ "run",       "FILE [ARG...]", run_main,       "run a program in a fresh sandbox" },
+	{ "languages", "",              languages_main, "the languages this host can run" },
+	{ "doctor",    "",              doctor_main,    "what this host can enforce" },
+	{ "prepare",   "[LANG...]",     prepare_main,   "fill the build caches" },
+};
+
+static const char *verb_name(const void *list, size_t i)
+{
+	return ((const struct verb *)list)[i].name;
+}
+
+static const struct verb *find_verb(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+		if (strcmp(verbs[i].name, name) == 0)
+			return &verbs[i];
+	return NULL;
+}
+
+int cli_report(const char *verb, const struct err *e)
+{
+	auto_buf struct buf line = BUF_INIT(4096);
+	bool is_usage = e->code == ERR_INVALID || e->code == ERR_GONE || e->code == ERR_LIMIT;
+
+	term_escape(&line, e->msg, strlen(e->msg));
+	(void)fprintf(stderr, "vial: %s\n", buf_str(&line));
+	if (is_usage)
+		(void)fprintf(stderr, "Try 'vial %s%s--help'.\n", verb ? verb : "",
+			      verb ? " " : "");
+	return is_usage ? EXIT_USAGE : EXIT_OURS;
+}
+
+_Static_assert((int)VIAL_INVALID == ERR_INVALID && (int)VIAL_BUG == ERR_BUG,
+	       "the library's codes are ours");
+
+int cli_from_vial(struct err *e, const struct vial_error *v)
+{
+	e->code = (enum err_code)v->code;
+	e->sys = v->sys;
+	(void)snprintf(e->msg, sizeof(e->msg), "%s", v->message);
+	return -1;
+}
+
+int cli_open(struct vial **ret, const char *config, struct err *e)
+{
+	struct vial_error error;
+
+	if (vial_open(ret, config, &error) == 0)
+		return 0;
+	(void)cli_from_vial(e, &error);
+	if (!config && e->code != ERR_BUG)
+		e->code = ERR_HOST; /* the operator's broken file is not the user's bad usage */
+	return -1;
+}
+
+int cli_flush(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	if (errno != EPIPE)
+		(void)fprintf(stderr, "vial: stdout: %s\n", strerror(errno));
+	return EXIT_OURS;
+}
+
+static void usage(FILE *f)
+{
+	const char *bold = term_style(f, TERM_BOLD), *plain = term_style(f, TERM_PLAIN);
+
+	(void)fprintf(f, "usage: vial VERB [OPTION...]\n\nRun code you did not write.\n\n");
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+		(void)fprintf(f, "  %s%-10s%s %-15s %s\n", bold, verbs[i].name, plain,
+			      verbs[i].arguments, verbs[i].help);
+	(void)fprintf(f, "\n  vial VERB --help    the options of a verb\n"
+			 "  vial --version      the version\n");
+}
+
+static int unknown_verb(const char *name)
+{
+	const char *guess = options_nearest(name, verb_name, verbs, ARRAY_LEN(verbs));
+	struct err e;
+
+	if (name[0] == '-')
+		(void)err_set(&e, ERR_INVALID, "unknown option %.64s", name);
+	else if (guess)
+		(void)err_set(&e, ERR_INVALID, "unknown verb '%.64s'; did you mean %s?", name,
+			      guess);
+	else if (access(name, F_OK) == 0)
+		(void)err_set(&e, ERR_INVALID, "unknown verb '%.64s'; did you mean vial run %.64s?",
+			      name, name);
+	else
+		(void)err_set(&e, ERR_INVALID, "unknown verb '%.64s'", name);
+	return cli_report(NULL, &e);
+}
+
+/* A closed standard descriptor would be handed out again, and guest output land in a stranger. */
+static int hold_standard_fds(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) != fd)
+			return -1;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (hold_standard_fds() < 0)
+		return EXIT_OURS;
+	if (argc < 2) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+
+	const char *name = argv[1];
+
+	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+		(void)printf("vial %s\n", vial_version());
+		return cli_flush(0);
+	}
+	if (strcmp(name, "help") == 0 && argc > 2 && find_verb(argv[2])) {
+		char *help[] = { argv[2], (char[]){ "--help" }, NULL };
+		return find_verb(argv[2])->main(2, help);
+	}
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+		usage(stdout);
+		return cli_flush(0);
+	}
+
+	const struct verb *verb = find_verb(name);
+
+	return verb ? verb->main(argc - 1, argv + 1) : unknown_verb(name);
+}

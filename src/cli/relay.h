@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * relay - a guest's output on its way to our stdout and stderr.
+ *
+ * vial_run() must never wait for whoever reads our output: while it waits it
+ * watches no clock.  So its callback only queues, and a thread writes.  The
+ * queue is bounded by the run's output limit, which cuts before us.
+ */
+#include "base/err.h"
+#include "base/own.h"
+
+#include <vial/vial.h>
+
+struct relay;
+
+/* When a write fails, `job` is cancelled: nobody is listening any more. */
+int relay_create(struct relay **ret, struct vial_job *job, struct err *e) MUST_USE;
+
+/* For vial_job_on_output(); `relay` is a struct relay. */
+void relay_output(enum vial_stream stream, const char *bytes, size_t len, void *relay);
+
+/*
+ * Write what is queued, for at most `wait_ms` when that is not negative.
+ * Returns 0 or the errno of the write that failed.
+ */
+int relay_drain(struct relay *r, int wait_ms);

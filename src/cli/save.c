@@ -1,0 +1,147 @@
+#include "cli/save.h"
+
+#include "base/own.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+int save_open_dir(const char *path, struct err *e)
+{
+	if (mkdir(path, 0777) < 0 && errno != EEXIST)
+		return err_sys(e, "%s", path);
+
+	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
+		return err_sys(e, "%s", path);
+	return take_fd(&fd);
+}
+
+/* One component below `dir`, never through a link. */
+static int open_beneath(int dir, const char *name, uint64_t flags, mode_t mode)
+{
+	struct open_how how = {
+		.flags = flags | O_CLOEXEC | O_NOFOLLOW,
+		.mode = mode,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+
+	return sys_openat2(dir, name, &how);
+}
+
+static bool is_name(const char *name, size_t len)
+{
+	bool is_dots = (len == 1 && name[0] == '.') || (len == 2 && memcmp(name, "..", 2) == 0);
+
+	return len > 0 && len <= NAME_MAX && !is_dots;
+}
+
+/*
+ * The directory that `path` lies in, made as needed, and the last component.
+ * One component at a time: a guest's path may be longer than PATH_MAX.
+ */
+static int open_parent(const char **ret_name, int dir_fd, const char *path, struct err *e)
+{
+	auto_close int dir = fcntl(dir_fd, F_DUPFD_CLOEXEC, 3);
+	char name[NAME_MAX + 1];
+
+	if (dir < 0)
+		return err_sys(e, "export directory");
+	for (;;) {
+		size_t len = strcspn(path, "/");
+
+		if (!is_name(path, len))
+			return err_set(e, ERR_DENIED, "not a name that can be saved");
+		if (!path[len])
+			break;
+		memcpy(name, path, len);
+		name[len] = '\0';
+		path += len + 1;
+
+		if (mkdirat(dir, name, 0777) < 0 && errno != EEXIST)
+			return err_sys(e, "mkdir");
+		int next = open_beneath(dir, name, O_RDONLY | O_DIRECTORY, 0);
+		if (next < 0)
+			return err_sys(e, "directory");
+		(void)close(dir);
+		dir = next;
+	}
+	*ret_name = path;
+	return take_fd(&dir);
+}
+
+static int create_temp(char name[32], int dir, struct err *e)
+{
+	for (int tries = 0; tries < 16; tries++) {
+		uint64_t random;
+
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			return err_sys(e, "getrandom");
+		(void)snprintf(name, 32, ".vial-%016" PRIx64, random);
+		int fd = open_beneath(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+		if (fd >= 0)
+			return fd;
+		if (errno != EEXIST)
+			return err_sys(e, "create");
+	}
+	return err_set(e, ERR_SYS, "create: no free name");
+}
+
+static int write_content(int fd, const struct vial_bytes *content, struct err *e)
+{
+	for (size_t done = 0; done < content->len;) {
+		ssize_t n = write(fd, content->data + done, content->len - done);
+
+		if (n < 0 && errno != EINTR)
+			return err_sys(e, "write");
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+/* Give the finished file its name. */
+static int publish(int dir, const char *temp, const char *name, bool may_replace, struct err *e)
+{
+	struct stat st;
+
+	if (!may_replace) {
+		if (renameat2(dir, temp, dir, name, RENAME_NOREPLACE) == 0)
+			return 0;
+		if (errno == EEXIST)
+			return err_set(e, ERR_DENIED, "exists; a pattern never replaces a file");
+		return err_sys(e, "rename");
+	}
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode))
+		return err_set(e, ERR_DENIED, "exists and is not a regular file");
+	if (renameat(dir, temp, dir, name) < 0)
+		return err_sys(e, "rename");
+	return 0;
+}
+
+int save_file(int dir_fd, const struct vial_file *file, bool may_replace, struct err *e)
+{
+	const char *name = NULL;
+	char temp[32];
+	auto_close int dir = open_parent(&name, dir_fd, file->path, e);
+
+	if (dir < 0)
+		return -1;
+
+	auto_close int fd = create_temp(temp, dir, e);
+
+	if (fd < 0)
+		return -1;
+	if (write_content(fd, &file->content, e) < 0 ||
+	    publish(dir, temp, name, may_replace, e) < 0) {
+		(void)unlinkat(dir, temp, 0);
+		return -1;
+	}
+	return 0;
+}
