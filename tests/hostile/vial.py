@@ -1,0 +1,178 @@
+"""vial - drive `vial run --json` and record what it did, from outside.
+
+Nothing here believes the result: elapsed time, memory of the vial process and its exit
+status are measured, and what does not fit together is a complaint.
+"""
+import json
+import os
+import pty
+import selectors
+import signal
+import subprocess
+import time
+
+HELLO = {
+    "python": 'print("hi")',
+    "bash": "echo hi",
+    "javascript": 'console.log("hi")',
+    "c": '#include <stdio.h>\nint main(void) { puts("hi"); return 0; }\n',
+}
+LANGUAGE = {"node": "javascript", "js": "javascript", "sh": "bash"}
+STATUS = {"exited": "exited", "signaled": "killed", "timed_out": "timeout",
+          "out_of_memory": "memory", "out_of_disk": "killed", "cancelled": "killed"}
+OUTPUT_MAX = 256 << 20
+DEFAULT_WALL_S = 30
+SLACK_S = 45  # beyond its own limits a run may compile, export and clean up this long
+
+
+class Run:
+    """One run as seen from outside."""
+
+    def __init__(self):
+        self.line = b""       # what vial printed
+        self.noise = b""      # what vial said on stderr
+        self.result = {}      # the parsed line, {} when it is not a result
+        self.code = None      # vial's exit status; negative: it died of a signal
+        self.elapsed_ms = 0.0
+        self.rss_mb = 0.0     # most memory the vial process itself ever held
+        self.hung = False
+        self.complaints = []
+
+    @property
+    def status(self):
+        return "hung" if self.hung else STATUS.get(self.result.get("outcome"), "broken")
+
+    def wall_ms(self):
+        """What the caller waited, less the time in the compiler."""
+        return self.elapsed_ms - (self.result.get("compile_ms") or 0)
+
+    def says_hi(self):
+        return self.status == "exited" and self.code == 0 and self.result.get("stdout") == "hi\n"
+
+    def said(self):
+        """The last line of what vial said about itself."""
+        lines = self.noise.decode("utf-8", "replace").strip().splitlines()
+        return lines[-1][:200] if lines else "(nothing)"
+
+
+class Vial:
+    """The program under test with the arguments and environment of every run."""
+
+    def __init__(self, path, environment, arguments=()):
+        self.path = path
+        self.environment = environment
+        self.arguments = list(arguments)
+
+    def command(self, language, arguments, source=None, code=None):
+        command = [self.path, "run", "--json", "-l", LANGUAGE.get(language, language)]
+        return command + self.arguments + arguments + (["-c", code] if source is None else [source])
+
+    def hello(self, directory, language="python"):
+        language = LANGUAGE.get(language, language)
+        return self.run(self.command(language, [], code=HELLO[language]), directory)
+
+    def run(self, command, directory, wall_s=DEFAULT_WALL_S, terminal=False):
+        """Run to the end in an empty directory of its own, which is also its TMPDIR."""
+        os.makedirs(directory, exist_ok=True)
+        run = Run()
+        start = time.monotonic()
+        master, process = self._start(command, directory, terminal)
+        try:
+            _collect(run, process, start + wall_s + SLACK_S)
+        finally:
+            if master is not None:
+                os.close(master)
+        run.elapsed_ms = (time.monotonic() - start) * 1000
+        _parse(run)
+        run.complaints += ["left %s in its TMPDIR" % name for name in sorted(os.listdir(directory))]
+        return run
+
+    def _start(self, command, directory, terminal):
+        environment = dict(self.environment, TMPDIR=directory)
+        master, stdin = pty.openpty() if terminal else (None, subprocess.DEVNULL)
+        process = subprocess.Popen(command, cwd=directory, env=environment, stdin=stdin,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   start_new_session=True,
+                                   preexec_fn=_take_terminal if terminal else None)
+        if terminal:
+            os.close(stdin)
+        return master, process
+
+
+def _take_terminal():
+    """In the child, after setsid(): opening a terminal makes it the controlling one."""
+    os.close(os.open(os.ttyname(0), os.O_RDWR))
+
+
+def _collect(run, process, deadline):
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ, "line")
+        selector.register(process.stderr, selectors.EVENT_READ, "noise")
+        gone_since = None
+        while selector.get_map():
+            run.rss_mb = max(run.rss_mb, _peak_rss_mb(process.pid))
+            for key, _ in selector.select(0.02 if not run.line else 0.2):
+                if key.data == "line" and not run.line:
+                    run.rss_mb = max(run.rss_mb, _peak_rss_mb(process.pid))
+                _take(run, key, selector)
+            now = time.monotonic()
+            if process.poll() is not None:
+                gone_since = gone_since or now
+                if now - gone_since > 1:
+                    run.complaints.append("somebody holds its output open after it ended")
+                    break
+            elif now > deadline and not run.hung:
+                run.hung = True
+                run.complaints.append("had to be killed: no answer in time")
+                process.send_signal(signal.SIGKILL)
+    run.code = process.wait()
+    process.stdout.close()
+    process.stderr.close()
+
+
+def _take(run, key, selector):
+    chunk = os.read(key.fd, 1 << 20)
+    if not chunk:
+        selector.unregister(key.fileobj)
+    elif len(getattr(run, key.data)) < OUTPUT_MAX:
+        setattr(run, key.data, getattr(run, key.data) + chunk)
+
+
+def _peak_rss_mb(pid):
+    """Peak since exec.  Not from wait4(): that counts the guests it has reaped, too."""
+    try:
+        with open("/proc/%d/status" % pid, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) / 1024
+    except OSError:
+        pass
+    return 0.0
+
+
+def _parse(run):
+    if run.hung:
+        return
+    try:
+        text = run.line.decode("utf-8")
+        if not text.endswith("\n") or "\n" in text[:-1]:
+            raise ValueError("not exactly one line")
+        result = json.loads(text)
+        json.dumps(result, ensure_ascii=False).encode("utf-8")  # no half characters
+        if result.get("outcome") not in STATUS:
+            raise ValueError("outcome %r" % result.get("outcome"))
+    except (ValueError, AttributeError) as error:
+        run.complaints.append("no result (%s); exit %s: %s" % (error, run.code, run.said()))
+        return
+    run.result = result
+    if run.code != exit_status(result):
+        run.complaints.append("exit status %s does not go with its result" % run.code)
+
+
+def exit_status(result):
+    """The exit status that goes with a result."""
+    if result.get("timed_out"):
+        return 124
+    if result.get("exit_code") is not None:
+        return result["exit_code"]
+    return 128 + (result.get("signal") or signal.SIGKILL)
