@@ -302,7 +302,8 @@ def _export_never_contains(want, facts):
 @rule("export.never_follow")
 def _export_never_follow(want, facts):
     found, witness = need(facts, "export", "found"), need(facts, "export", "witness")
-    odd = _not_files(found) + _not_files({name: witness.get(name, ("nothing", 0)) for name in found})
+    truly = {name: witness.get(name, ("nothing", 0)) for name in found}
+    odd = _not_files(found) + _not_files(truly)
     return "exported what is no plain file: %s" % odd[:5] if odd else None
 
 
