@@ -1,0 +1,50 @@
+# Aliases: the build is meson.build, the tests are tools/test.
+BUILD  ?= build
+PREFIX ?= /usr/local
+
+.PHONY: all run test bench fuzz soak install format tidy clean help
+
+all: $(BUILD)/build.ninja ## build: build/vial, libvial.so
+	@ninja -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	@tools/install-deps build
+	@meson setup $(BUILD)
+
+run: ## a tour of what it does
+	@tools/install-deps run
+	@$(MAKE) --no-print-directory all
+	@tools/tour
+
+test: ## everything; ONLY="unit cli" for some stages
+	@tools/install-deps test
+	@tools/test $(ONLY)
+
+bench: ## cold starts beside plain python3, bubblewrap, crun and docker
+	@tools/install-deps bench
+	@$(MAKE) --no-print-directory all
+	@tests/bench/run
+
+fuzz: ## libFuzzer on every parser, FUZZ_SECONDS=60 each
+	@tools/install-deps fuzz
+	@tools/fuzz
+
+soak: all ## RUNS=5000 sandboxes, then look for what is left
+	@tools/soak $(RUNS)
+
+install: all ## DESTDIR= PREFIX=/usr/local
+	@meson configure $(BUILD) --prefix=$(PREFIX)
+	@meson install -C $(BUILD) $(if $(DESTDIR),--destdir=$(abspath $(DESTDIR)))
+
+format: ## clang-format on the lines that differ from BASE=HEAD
+	@git-clang-format --extensions c,h $(BASE)
+
+tidy: ## clang-tidy over src/
+	@tools/install-deps test
+	@tools/test tidy
+
+clean: ## remove build*/
+	@rm -rf build build-asan build-clang build-fuzz
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
