@@ -111,7 +111,9 @@ int cgroup_add_tree(struct cgroup_host *host, int fd, const char *path, unsigned
 	if (!copy)
 		return err_sys(e, "cgroup %s", path);
 	host->trees[host->tree_count++] = (struct cgroup_tree){
-		.fd = take_fd(&owned), .controllers = controllers, .path = take_ptr(&copy),
+		.fd = take_fd(&owned),
+		.controllers = controllers,
+		.path = take_ptr(&copy),
 	};
 	host->controllers |= controllers;
 	return 0;
@@ -131,9 +133,12 @@ void cgroup_host_free(struct cgroup_host *host)
 {
 	if (!host)
 		return;
-	/* Fails while another vial has groups in it: the last one takes it away. */
+	/* Busy while another vial has groups in it: the last one takes it away. */
 	if (host->parent && host->parent_is_ours && host->tree_count)
-		(void)SYS(unlinkat, host->trees[0].fd, host->parent, AT_REMOVEDIR);
+		for (int tries = 0; tries < 3; tries++)
+			if (SYS(unlinkat, host->trees[0].fd, host->parent, AT_REMOVEDIR) == 0 ||
+			    errno == EBUSY || errno == ENOENT)
+				break;
 	cgroup_drop_trees(host);
 	buf_done(&host->why);
 	free(host->where);
@@ -154,9 +159,10 @@ static int find(struct cgroup_host *host, const struct cgroup_view *view, struct
 	}
 	if (has_v2)
 		return cgroup_find_v2(host, view, e);
-	cgroup_say(host, view->mount_count ? "none of the mounted cgroup hierarchies has a memory controller"
-					   : "no cgroup file system is mounted; run: "
-					     "mount -t cgroup2 cgroup2 /sys/fs/cgroup");
+	cgroup_say(host, view->mount_count
+				 ? "none of the mounted cgroup hierarchies has a memory controller"
+				 : "no cgroup file system is mounted; run: "
+				   "mount -t cgroup2 cgroup2 /sys/fs/cgroup");
 	return 0;
 }
 
@@ -280,7 +286,8 @@ static int remove_group(const struct cgroup_ops *ops, int tree_fd, const char *p
 		if ((errno != EBUSY && ++odd > 3) || waited_us > removal_wait_us)
 			return -1;
 
-		auto_close int dir_fd = SYS(openat, tree_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		auto_close int dir_fd =
+			SYS(openat, tree_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (dir_fd >= 0)
 			(void)kill_all(ops, dir_fd);
 		pause_us(step_us);
@@ -357,7 +364,7 @@ static int set_limit(const struct cgroup *cg, const struct cgroup_setting *row,
 	(void)snprintf(text, sizeof(text), "%" PRIu64, row->value(lim));
 	if (cgroup_write(dir_of(cg, row->controller), row->file, text) == 0)
 		return 0;
-	if ((row->if_present && errno == ENOENT) || (row->ignored && errno == row->ignored))
+	if ((row->need == IF_PRESENT && errno == ENOENT) || (row->ignored && errno == row->ignored))
 		return 0;
 	return err_sys(e, "cgroup %s: %s to %s", cg->name, text, row->file);
 }
@@ -393,16 +400,20 @@ static void unmake(struct cgroup *cg)
 	}
 }
 
-static int group_new(struct cgroup **ret, struct cgroup_host *host, unsigned lease,
-		     const char *suffix, struct err *e)
+static struct cgroup *group_new(struct cgroup_host *host, unsigned lease, const char *suffix,
+				struct err *e)
 {
 	/* A digit would make it the name of another lease, a slash that of another place. */
-	if ((suffix[0] >= '0' && suffix[0] <= '9') || strchr(suffix, '/') || strlen(suffix) > 32)
-		return err_set(e, ERR_BUG, "cgroup: bad suffix '%.40s'", suffix);
+	if ((suffix[0] >= '0' && suffix[0] <= '9') || strchr(suffix, '/') || strlen(suffix) > 32) {
+		(void)err_set(e, ERR_BUG, "cgroup: bad suffix '%.40s'", suffix);
+		return NULL;
+	}
 
 	struct cgroup *cg = calloc(1, sizeof(*cg));
-	if (!cg)
-		return err_sys(e, "cgroup");
+	if (!cg) {
+		(void)err_sys(e, "cgroup");
+		return NULL;
+	}
 	cg->host = host;
 	cg->oom_fd = -1;
 	for (size_t i = 0; i < CGROUP_TREES; i++)
@@ -410,8 +421,7 @@ static int group_new(struct cgroup **ret, struct cgroup_host *host, unsigned lea
 	(void)snprintf(cg->name, sizeof(cg->name), "vial-%u%s", lease, suffix);
 	(void)snprintf(cg->path, sizeof(cg->path), "%s%s%s", host->parent ? host->parent : "",
 		       host->parent ? "/" : "", cg->name);
-	*ret = cg;
-	return 0;
+	return cg;
 }
 
 /* The parent was removed by another vial, or made again and has no controllers yet. */
@@ -423,10 +433,10 @@ static bool lost_its_parent(const struct err *e)
 int cgroup_create(struct cgroup **ret, struct cgroup_host *host, unsigned lease, const char *suffix,
 		  const struct limits *lim, struct err *e)
 {
-	auto_cgroup struct cgroup *cg = NULL;
+	auto_cgroup struct cgroup *cg = group_new(host, lease, suffix, e);
 	struct err cause;
 
-	if (group_new(&cg, host, lease, suffix, e) < 0)
+	if (!cg)
 		return -1;
 
 	int made = make(cg, lim, &cause);
@@ -488,7 +498,7 @@ static int take_reading(struct cgroup_usage *usage, const struct cgroup *cg,
 	uint64_t value;
 
 	if (cgroup_read(dir_of(cg, row->controller), row->file, text, sizeof(text)) < 0) {
-		if (row->if_present && errno == ENOENT)
+		if (row->need == IF_PRESENT && errno == ENOENT)
 			return 0;
 		return err_sys(e, "cgroup %s: %s", cg->name, row->file);
 	}

@@ -30,14 +30,16 @@ enum cgroup_version { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 
 /*
  * Find a place we may create groups in, below our own.  `path` (from the
- * operator's configuration) overrides the search; NULL searches.  A host with
- * nothing usable is CGROUP_NONE with the reason in cgroup_why(), not an error.
+ * operator's configuration) overrides the search; NULL searches.  It is a group's
+ * path as /proc/self/cgroup has it (on v2 its place in the file system will do),
+ * must exist, and on v2 may hold no processes.  A host with nothing usable is
+ * CGROUP_NONE with the reason in cgroup_why(), not an error.
  */
 int cgroup_find(struct cgroup_host **ret, const char *path, struct err *e) MUST_USE;
 void cgroup_host_free(struct cgroup_host *host);
 enum cgroup_version cgroup_version(const struct cgroup_host *host);
 const char *cgroup_where(const struct cgroup_host *host); /* "/sys/fs/cgroup/vial", for people */
-const char *cgroup_why(const struct cgroup_host *host);   /* why NONE, or what is missing; "" when whole */
+const char *cgroup_why(const struct cgroup_host *host);   /* why NONE, or what is missing; or "" */
 
 /* Remove what a killed owner left; `is_free(lease, arg)` says that nobody holds that lease now. */
 void cgroup_sweep(struct cgroup_host *host, bool (*is_free)(unsigned lease, void *arg), void *arg);
@@ -56,10 +58,14 @@ int cgroup_clone_fd(const struct cgroup *cg);
  * No malloc.  The descriptors it uses were opened by cgroup_create(). */
 int cgroup_enter(const struct cgroup *cg, struct err *e) MUST_USE;
 
-/* A descriptor that polls readable (or POLLPRI, see *ret_events) when an OOM kill happened; -1 if none. */
+/*
+ * A descriptor that polls readable (or POLLPRI, see *ret_events) when the group ran
+ * into its memory limit; -1 if none.  Ask cgroup_usage() then whether something was
+ * killed: that also makes the descriptor wait for the next event.
+ */
 int cgroup_oom_fd(const struct cgroup *cg, short *ret_events);
 
-int cgroup_kill(struct cgroup *cg, struct err *e) MUST_USE; /* SIGKILL to all inside; waits for none */
+int cgroup_kill(struct cgroup *cg, struct err *e) MUST_USE; /* SIGKILL to all inside; no waiting */
 
 struct cgroup_usage {
 	uint64_t cpu_us;            /* all processes, dead ones too */

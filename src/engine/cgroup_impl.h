@@ -33,10 +33,10 @@ struct cgroup_host {
 	const struct cgroup_ops *ops;
 	struct cgroup_tree trees[CGROUP_TREES];
 	size_t tree_count;
-	unsigned controllers;  /* of all trees */
-	const char *parent;    /* v2: a group of ours between tree and groups, or NULL */
-	bool parent_is_ours;   /* v2: nobody configured the parent, so an empty one goes */
-	char *where;           /* owned */
+	unsigned controllers; /* of all trees */
+	const char *parent;   /* v2: a group of ours between tree and groups, or NULL */
+	bool parent_is_ours;  /* v2: nobody configured the parent, so an empty one goes */
+	char *where;          /* owned */
 	struct buf why;
 };
 
@@ -50,22 +50,24 @@ struct cgroup {
 	short oom_events;
 };
 
-/* One limit.  `if_present`: a kernel without the file has nothing to limit there. */
+enum cgroup_need { ALWAYS, IF_PRESENT }; /* IF_PRESENT: kernels that lack the file are fine */
+
+/* One limit.  Rows of controllers that the host lacks are skipped: cgroup_why() has said so. */
 struct cgroup_setting {
-	unsigned controller; /* skipped on a host without it: cgroup_why() has said so */
+	unsigned controller;
+	enum cgroup_need need;
 	const char *file;
 	uint64_t (*value)(const struct limits *lim);
-	bool if_present;
-	int ignored;         /* an errno that is no failure, or 0 */
+	int ignored; /* an errno that is no failure, or 0 */
 };
 
 /* One account: the number in `file`, or the one behind `key`, goes to the field at `offset`. */
 struct cgroup_reading {
-	unsigned controller;
+	unsigned controller; /* 0: any tree */
+	enum cgroup_need need;
 	const char *file, *key;
 	size_t offset;
 	uint64_t divisor;
-	bool if_present;
 };
 
 struct cgroup_ops {
@@ -84,7 +86,7 @@ extern const struct cgroup_ops cgroup_ops_none, cgroup_ops_v1, cgroup_ops_v2;
 
 uint64_t cgroup_limit_memory(const struct limits *lim);
 uint64_t cgroup_limit_processes(const struct limits *lim);
-uint64_t cgroup_limit_cpu_quota_us(const struct limits *lim); /* of a period of 100 ms, the kernel's default */
+uint64_t cgroup_limit_cpu_quota_us(const struct limits *lim); /* per 100 ms, the default period */
 uint64_t cgroup_limit_zero(const struct limits *lim);
 uint64_t cgroup_limit_one(const struct limits *lim);
 
@@ -93,14 +95,14 @@ uint64_t cgroup_limit_one(const struct limits *lim);
  */
 struct cgroup_mount {
 	bool is_v2;
-	unsigned controllers;    /* v1 */
+	unsigned controllers;     /* v1 */
 	const char *root, *point; /* into the text that was parsed */
 };
 
 /* Cut `text` up in place; returns how many of the mounts are cgroup file systems, at most `max`. */
 size_t cgroup_parse_mounts(struct cgroup_mount *ret, size_t max, char *text);
 
-/* The path of our group in the hierarchy of `controller` (0: v2); false when there is none to see. */
+/* The path of our group in the hierarchy of `controller` (0: v2); false when it is out of sight. */
 bool cgroup_parse_own(char *ret, size_t size, const char *text, unsigned controller);
 
 /* Where group `path` is in the file system; false when the mount does not show it. */
@@ -125,8 +127,10 @@ struct cgroup_view { /* what the finders look at */
 };
 
 /* Fill in host, or leave it CGROUP_NONE with the reason in host->why. */
-int cgroup_find_v1(struct cgroup_host *host, const struct cgroup_view *view, struct err *e) MUST_USE;
-int cgroup_find_v2(struct cgroup_host *host, const struct cgroup_view *view, struct err *e) MUST_USE;
+int cgroup_find_v1(struct cgroup_host *host, const struct cgroup_view *view,
+		   struct err *e) MUST_USE;
+int cgroup_find_v2(struct cgroup_host *host, const struct cgroup_view *view,
+		   struct err *e) MUST_USE;
 
 /* Takes the descriptor, also on failure. */
 int cgroup_add_tree(struct cgroup_host *host, int fd, const char *path, unsigned controllers,

@@ -130,8 +130,8 @@ bool cgroup_parse_own(char *ret, size_t size, const char *text, unsigned control
 			continue;
 
 		/* A group outside our cgroup namespace, or one that is gone, is no place to be. */
-		if (len == 0 || path[0] != '/' || len >= size || ends_with(path, len, " (deleted)") ||
-		    (len >= 3 && memcmp(path, "/..", 3) == 0))
+		if (len == 0 || path[0] != '/' || len >= size ||
+		    ends_with(path, len, " (deleted)") || (len >= 3 && memcmp(path, "/..", 3) == 0))
 			return false;
 		memcpy(ret, path, len);
 		ret[len] = '\0';

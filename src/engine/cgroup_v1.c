@@ -26,24 +26,24 @@ static const unsigned wanted = CGROUP_MEMORY | CGROUP_PIDS | CGROUP_CPU | CGROUP
  * the tighter one around us then holds, which is what the caller asked for and less.
  */
 static const struct cgroup_setting settings[] = {
-	{ CGROUP_MEMORY, "memory.swappiness", cgroup_limit_zero, true, EINVAL },
-	{ CGROUP_MEMORY, "memory.limit_in_bytes", cgroup_limit_memory, false, 0 },
-	{ CGROUP_MEMORY, "memory.memsw.limit_in_bytes", cgroup_limit_memory, true, 0 },
-	{ CGROUP_PIDS, "pids.max", cgroup_limit_processes, false, 0 },
-	{ CGROUP_CPU, "cpu.cfs_quota_us", cgroup_limit_cpu_quota_us, true, EINVAL },
+	{ CGROUP_MEMORY, IF_PRESENT, "memory.swappiness", cgroup_limit_zero, EINVAL },
+	{ CGROUP_MEMORY, ALWAYS, "memory.limit_in_bytes", cgroup_limit_memory, 0 },
+	{ CGROUP_MEMORY, IF_PRESENT, "memory.memsw.limit_in_bytes", cgroup_limit_memory, 0 },
+	{ CGROUP_PIDS, ALWAYS, "pids.max", cgroup_limit_processes, 0 },
+	{ CGROUP_CPU, ALWAYS, "cpu.cfs_quota_us", cgroup_limit_cpu_quota_us, EINVAL },
 	{ 0 },
 };
 
 #define FIELD(name) offsetof(struct cgroup_usage, name)
 
 static const struct cgroup_reading readings[] = {
-	{ CGROUP_CPUACCT, "cpuacct.usage", NULL, FIELD(cpu_us), 1000, false },
-	{ CGROUP_MEMORY, "memory.max_usage_in_bytes", NULL, FIELD(memory_peak_bytes), 1, false },
-	{ CGROUP_MEMORY, "memory.usage_in_bytes", NULL, FIELD(memory_bytes), 1, false },
-	{ CGROUP_MEMORY, "memory.oom_control", "oom_kill", FIELD(oom_kills), 1, false },
-	{ CGROUP_PIDS, "pids.current", NULL, FIELD(processes), 1, false },
-	{ CGROUP_PIDS, "pids.peak", NULL, FIELD(processes_peak), 1, true },
-	{ CGROUP_PIDS, "pids.events", "max", FIELD(pids_refused), 1, true },
+	{ CGROUP_CPUACCT, ALWAYS, "cpuacct.usage", NULL, FIELD(cpu_us), 1000 },
+	{ CGROUP_MEMORY, ALWAYS, "memory.max_usage_in_bytes", NULL, FIELD(memory_peak_bytes), 1 },
+	{ CGROUP_MEMORY, ALWAYS, "memory.usage_in_bytes", NULL, FIELD(memory_bytes), 1 },
+	{ CGROUP_MEMORY, ALWAYS, "memory.oom_control", "oom_kill", FIELD(oom_kills), 1 },
+	{ CGROUP_PIDS, ALWAYS, "pids.current", NULL, FIELD(processes), 1 },
+	{ CGROUP_PIDS, IF_PRESENT, "pids.peak", NULL, FIELD(processes_peak), 1 },
+	{ CGROUP_PIDS, IF_PRESENT, "pids.events", "max", FIELD(pids_refused), 1 },
 	{ 0 },
 };
 
@@ -121,7 +121,17 @@ const struct cgroup_ops cgroup_ops_v1 = {
 
 /* ---- finding --------------------------------------------------------------------------- */
 
-/* Add the directory of our group in one hierarchy; 1 when it is usable, 0 when not (said in `why`). */
+static const char *what_to_do(int error)
+{
+	if (error == EROFS)
+		return "; in a container, mount the cgroup file systems writable";
+	if (error == EACCES && geteuid() != 0)
+		return "; cgroup v1 gives ordinary users nothing: run as root, or boot with "
+		       "systemd.unified_cgroup_hierarchy=1";
+	return "";
+}
+
+/* Add the directory of our group in one hierarchy: 1, or 0 with the reason in `why`. */
 static int add_mount(struct cgroup_host *host, const struct cgroup_mount *mount,
 		     const struct cgroup_view *view, struct buf *why, struct err *e)
 {
@@ -147,33 +157,26 @@ static int add_mount(struct cgroup_host *host, const struct cgroup_mount *mount,
 	int error = errno;
 	if (fd >= 0)
 		(void)close(fd);
-	buf_printf(why, "no groups can be made in %s: %s", path, strerrordesc_np(error));
+	buf_printf(why, "no groups can be made in %s: %s%s", path, strerrordesc_np(error),
+		   what_to_do(error));
 	return 0;
 }
 
-static void give_reason(struct cgroup_host *host, const char *why)
+static bool has_file(const struct cgroup_host *host, unsigned controller, const char *file)
 {
-	if (why[0] == '\0')
-		cgroup_say(host, "cgroup v1 without a %s controller",
-			   host->controllers & CGROUP_MEMORY ? "pids" : "memory");
-	else if (geteuid() != 0)
-		cgroup_say(host,
-			   "%s; cgroup v1 gives ordinary users nothing; run as root, or boot with "
-			   "systemd.unified_cgroup_hierarchy=1", why);
-	else
-		cgroup_say(host, "%s; in a container, mount the cgroup file systems writable", why);
-	cgroup_drop_trees(host);
+	for (size_t i = 0; i < host->tree_count; i++)
+		if (host->trees[i].controllers & controller)
+			return SYS(faccessat, host->trees[i].fd, file, F_OK, 0) == 0;
+	return false;
 }
 
 static void say_what_is_missing(struct cgroup_host *host)
 {
-	const struct cgroup_tree *memory = host->trees;
-
-	while (!(memory->controllers & CGROUP_MEMORY))
-		memory++;
-	if (SYS(faccessat, memory->fd, "memory.memsw.limit_in_bytes", F_OK, 0) < 0 && cgroup_has_swap())
+	if (!has_file(host, CGROUP_MEMORY, "memory.memsw.limit_in_bytes") && cgroup_has_swap())
 		cgroup_say(host, "swap is not counted (kernel parameter swapaccount=1): "
 				 "swappiness 0 is all that keeps guests out of it");
+	if (!has_file(host, CGROUP_CPU, "cpu.cfs_quota_us")) /* CONFIG_CFS_BANDWIDTH */
+		host->controllers &= ~(unsigned)CGROUP_CPU;
 	if (!(host->controllers & CGROUP_CPU))
 		cgroup_say(host, "no cpu controller: the share of the CPU is not limited");
 	if (!(host->controllers & CGROUP_CPUACCT))
@@ -198,7 +201,10 @@ int cgroup_find_v1(struct cgroup_host *host, const struct cgroup_view *view, str
 			buf_add_str(&first_why, buf_str(&why));
 	}
 	if ((host->controllers & required) != required) {
-		give_reason(host, buf_str(&first_why));
+		cgroup_say(host, "%s",
+			   first_why.len ? buf_str(&first_why)
+					 : "cgroup v1 without a pids controller");
+		cgroup_drop_trees(host);
 		return 0;
 	}
 
