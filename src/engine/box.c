@@ -257,9 +257,11 @@ static int await_exec(struct guest *guest, int status, struct err *e)
 
 void guest_done(struct guest *guest)
 {
-	if (guest->pidfd >= 0)
-		(void)close(guest->pidfd);
-	guest->pidfd = -1;
+	if (guest->pidfd < 0)
+		return;
+	(void)pidfd_send_signal(guest->pidfd, SIGKILL, NULL, 0);
+	reap(guest->pidfd);
+	(void)close(take_fd(&guest->pidfd));
 }
 
 int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec, struct err *e)
@@ -290,11 +292,7 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
 	(void)close(pipe_fds[1]);
 
 	if (await_exec(&guest, status, e) < 0) {
-		if (guest.pidfd >= 0) {
-			(void)pidfd_send_signal(guest.pidfd, SIGKILL, NULL, 0);
-			reap(guest.pidfd);
-			guest_done(&guest);
-		}
+		guest_done(&guest);
 		return -1;
 	}
 	*ret = guest;

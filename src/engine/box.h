@@ -38,7 +38,10 @@ struct guest {
 };
 
 int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec, struct err *e) MUST_USE;
-void guest_done(struct guest *guest); /* closes; does not kill */
+
+/* Kill it, if it still is, and reap it.  Must precede box_kill(): pid 1 cannot end before every
+ * process of its namespace is reaped, and this one is ours to reap. */
+void guest_done(struct guest *guest);
 
 /* End every process inside, pid 1 too; returns when all are gone. */
 void box_kill(struct box *box);

@@ -43,13 +43,20 @@ static int make_dirs(const char *target, bool whole, struct err *e)
 	return 0;
 }
 
-static int make_file(const char *target, const char *text, struct err *e)
+static int make_file(const char *target, const char *bytes, size_t len, struct err *e)
 {
 	if (make_dirs(target, false, e) < 0)
 		return -1;
 	auto_close int fd = SYS(open, target, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0 || SYS(write, fd, text, strlen(text)) < 0)
+	if (fd < 0)
 		return err_sys(e, "create %s", target);
+	while (len > 0) {
+		ssize_t n = SYS(write, fd, bytes, len);
+		if (n < 0)
+			return err_sys(e, "write %s", target);
+		bytes += n;
+		len -= (size_t)n;
+	}
 	return 0;
 }
 
@@ -67,7 +74,7 @@ static int make_target(const char *target, int tree_fd, struct err *e)
 
 	if (fstat(tree_fd, &st) < 0)
 		return err_sys(e, "stat %s", target);
-	return S_ISDIR(st.st_mode) ? make_dirs(target, true, e) : make_file(target, "", e);
+	return S_ISDIR(st.st_mode) ? make_dirs(target, true, e) : make_file(target, "", 0, e);
 }
 
 static int set_attrs(int tree_fd, unsigned flags, struct err *e)
@@ -187,7 +194,7 @@ static int apply(const struct box_spec *spec, const struct mount_spec *m, struct
 	case MOUNT_LINK:
 		return make_link(m, e);
 	case MOUNT_TEXT:
-		return make_file(m->target, m->source, e);
+		return make_file(m->target, m->source, m->bytes, e);
 	case MOUNT_BIND:
 		return do_bind(m, e);
 	case MOUNT_TMPFS:
@@ -210,7 +217,7 @@ int mount_build_root(const struct box_spec *spec, struct err *e)
 	if (SYS(mount, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(e, "private mounts");
 	if (SYS(mount, "vial", STAGING, "tmpfs", MS_NOSUID | MS_NODEV,
-		"size=4m,nr_inodes=4096,mode=755") < 0)
+		"size=32m,nr_inodes=4096,mode=755") < 0)
 		return err_sys(e, "root tmpfs");
 	if (SYS(chdir, STAGING) < 0)
 		return err_sys(e, "root tmpfs: chdir");

@@ -213,7 +213,7 @@ static void wait_guest(struct run *r, int flags)
 	r->end.cpu_ms = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
 			(double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
 	r->end.peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
-	guest_done(&r->guest);
+	(void)close(take_fd(&r->guest.pidfd));
 }
 
 static void watch(struct run *r)
@@ -264,8 +264,8 @@ static void finish(struct run *r, bool last)
 	}
 	if (last)
 		box_kill(r->box);
-	else if (r->spec->cgroup)
-		(void)cgroup_kill(r->spec->cgroup, &ignored);
+	else if (r->spec->cgroup && cgroup_kill(r->spec->cgroup, &ignored) < 0)
+		box_kill(r->box); /* then nobody goes on */
 	/* With all writers dead the pipes end; with some left, what is there now must do. */
 	while (r->out >= 0 && drain(r, &r->out, 1) && last)
 		(void)poll(&(struct pollfd){ r->out, POLLIN, 0 }, 1, -1);

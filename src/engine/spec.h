@@ -38,7 +38,7 @@ enum { BOX_UID = 1000, BOX_ROOT_UID = 0 };
 enum mount_kind {
 	MOUNT_DIR,    /* make a directory */
 	MOUNT_LINK,   /* make a symbolic link to `source` */
-	MOUNT_TEXT,   /* make a file that holds `source` */
+	MOUNT_TEXT,   /* make a file that holds the `bytes` at `source` */
 	MOUNT_BIND,   /* the host's `source`, or the tree in `tree_fd` when that is >= 0 */
 	MOUNT_TMPFS,  /* fresh, limited */
 	MOUNT_PROC,
@@ -60,7 +60,7 @@ struct mount_spec {
 	const char *target; /* relative to the new root, no leading slash */
 	const char *source;
 	unsigned flags;
-	uint64_t bytes, files; /* MOUNT_TMPFS */
+	uint64_t bytes, files; /* MOUNT_TMPFS: its limits; MOUNT_TEXT: the length */
 	int tree_fd;           /* MOUNT_BIND: a detached tree made by the keeper, or -1 */
 };
 

@@ -9,7 +9,8 @@
  *   %i  the interpreter or compiler found on this host (absolute path)
  *   %s  the source file's name in the workspace
  *   %o  the compiled program (absolute path inside)
- *   %c  the build cache (absolute path inside; only with has_cache)
+ *   %c  the build cache (absolute path inside)
+ *   %m  the memory limit in MiB
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -26,6 +27,9 @@ struct exception {
 	size_t trace_start, trace_len; /* the traceback within stderr; len 0: none */
 };
 
+/* MemoryError, NoMemoryError, std::bad_alloc and their like. */
+bool exception_is_memory(const struct exception *ex);
+
 enum warmth { WARM_COLD, WARM_PARKED, WARM_FORK };
 
 struct runtime {
@@ -40,6 +44,7 @@ struct runtime {
 	const char *const *version;      /* argv template that prints a version */
 	const char *const *env;          /* "NAME=value" templates added to the environment, or NULL */
 	const char *const *warm_cache;   /* argv template that fills the build cache once, or NULL */
+	const char *search_env;          /* variable that adds a directory to the module search, or NULL */
 	bool limit_data;                 /* RLIMIT_DATA makes it fail politely (MemoryError, NULL) */
 	uint64_t compile_memory_bytes;   /* least memory for the compile stage; 0: the run's own limit */
 	enum warmth warmth;
@@ -60,7 +65,8 @@ struct toolchain {
 	const struct runtime *runtime;
 	char *tool;      /* absolute, resolved: "/usr/bin/python3.11" */
 	char *prefix;    /* what must be mounted for it besides /usr, or NULL: "/opt/python3.12" */
-	char *cache_dir; /* host directory of the warm build cache, or NULL when there is none */
+	char *cache_path; /* host directory where its build cache would be; NULL: it has none */
+	char *cache_dir;  /* the same, when it is there; else NULL */
 };
 
 /*
@@ -76,6 +82,7 @@ void toolchain_done(struct toolchain *tc);
  */
 struct template_vars {
 	const char *tool, *source, *output, *cache;
+	uint64_t memory_mb;
 };
 int runtime_expand(char ***ret, const char *const *words, const struct template_vars *vars,
 		   struct err *e) MUST_USE;

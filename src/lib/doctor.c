@@ -1,0 +1,254 @@
+/*
+ * doctor - what this host can enforce, proven where it can be.
+ *
+ * A probe of ours runs as a guest, with everything a guest gets, and reports
+ * what it sees of itself; the layers are judged by that, not by what we meant
+ * to do.
+ */
+#include "engine/run.h"
+#include "engine/seccomp.h"
+#include "lib/plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+/* ---- inside ---------------------------------------------------------------------------- */
+
+/* One line per fact: "name value\n".  Runs under the filter, without malloc. */
+static void say(const char *name, long value)
+{
+	(void)dprintf(1, "%s %ld\n", name, value);
+}
+
+static void say_status(void)
+{
+	static const char *const keys[] = { "Seccomp:", "NoNewPrivs:", "CapEff:", "CapPrm:", "CapBnd:" };
+	char text[4096];
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	say("proc", n > 0);
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const char *at = strstr(text, keys[i]);
+		if (at)
+			say(keys[i], strtol(at + strlen(keys[i]), NULL, i < 2 ? 10 : 16));
+	}
+}
+
+static int probe_main(void)
+{
+	struct stat st;
+
+	say_status();
+	say("pid", getpid());
+	say("uid", getuid());
+	say("root_writable", open("/probe", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) >= 0);
+	say("tmp_writable", open("/tmp/probe", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) >= 0);
+	say("host_tree", stat("/etc/shadow", &st) == 0 || stat("/boot", &st) == 0);
+	/* Writable by the mount, refused by the probe's own Landlock rules alone. */
+	say("landlock", open("/dev/shm/probe", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) < 0 && errno == EACCES);
+	say("mount_errno", mount("none", "/tmp", "tmpfs", 0, NULL) < 0 ? errno : 0);
+	say("end", 1);
+	return 0;
+}
+
+/* ---- outside --------------------------------------------------------------------------- */
+
+struct posture {
+	struct buf said;
+	bool ran;
+	struct err failed;
+	bool cgroup_entered;
+};
+
+static long fact(const struct posture *p, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *line = buf_str(&p->said); line && *line; line = strchr(line, '\n'), line += !!line)
+		if (strncmp(line, name, len) == 0 && line[len] == ' ')
+			return strtol(line + len, NULL, 10);
+	return -1;
+}
+
+static void drop_rule(struct plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->rule_count; i++)
+		if (strcmp(plan->rules[i].path, path) == 0)
+			plan->rules[i].access = LANDLOCK_READ;
+}
+
+static int probe(struct posture *p, struct vial *host, struct vial_job *job, struct err *e)
+{
+	AUTO(lease_done) struct lease lease = { .fd = -1 };
+	AUTO(plan_done) struct plan plan = { 0 };
+	auto_cgroup struct cgroup *cgroup = NULL;
+	auto_box struct box *box = NULL;
+	auto_buf struct buf ignored = BUF_INIT(4096);
+	struct run_end end;
+
+	if (ids_lease(&lease, &host->ids, e) < 0 || plan_make(&plan, job, &lease, e) < 0)
+		return -1;
+	drop_rule(&plan, "/dev");
+	const struct box_spec spec = { .lease = &lease, .mounts = plan.mounts,
+				       .mount_count = plan.mount_count, .workspace = job->workdir,
+				       .workspace_writable = true, .weak = plan.weak };
+	if (cgroup_version(host->cgroups) != CGROUP_NONE &&
+	    cgroup_create(&cgroup, host->cgroups, lease.index, "", &job->limits, e) < 0)
+		return -1;
+	if (box_create(&box, &spec, e) < 0 || box_ready(box, e) < 0)
+		return -1;
+	struct guest_spec guest = { .main = probe_main, .cwd = "/", .limits = &job->limits,
+				    .cgroup = cgroup, .rules = plan.rules, .rule_count = plan.rule_count,
+				    .landlock_abi = host->landlock_abi,
+				    .seccomp = host->has_seccomp ? &seccomp_guest : NULL };
+	const struct run_io io = { .in_fd = -1, .cancel_fd = -1, .out = &p->said, .err = &ignored };
+	if (run_guest(&end, box, &guest, &io, true, e) < 0)
+		return -1;
+	struct cgroup_usage usage;
+	p->cgroup_entered = cgroup && cgroup_usage(&usage, cgroup, e) == 0 && usage.cpu_us > 0;
+	p->ran = fact(p, "end") == 1;
+	return p->ran ? 0 : err_set(e, ERR_BUG, "the probe died (signal %d)", end.signal);
+}
+
+struct verdict {
+	enum vial_layer_state state;
+	const char *fix;
+	char *detail; /* 256 bytes */
+};
+
+static void judge(struct verdict *v, bool ok, const char *fix, const char *fmt, ...) PRINTF(4, 5);
+
+static void judge(struct verdict *v, bool ok, const char *fix, const char *fmt, ...)
+{
+	va_list ap;
+
+	v->state = ok ? VIAL_ACTIVE : VIAL_MISSING;
+	v->fix = ok ? "" : fix;
+	va_start(ap, fmt);
+	(void)vsnprintf(v->detail, 256, fmt, ap);
+	va_end(ap);
+}
+
+/* Why new namespaces were refused: the usual suspects, in the order they are met. */
+static const char *namespace_fix(void)
+{
+	auto_buf struct buf text = BUF_INIT(64);
+	struct err ignored;
+
+	if (buf_add_file(&text, AT_FDCWD, "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+			 &ignored) == 0 && text.len && text.data[0] == '1')
+		return "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile "
+		       "for vial with 'userns,' (docs/INSTALL.md)";
+	buf_reset(&text);
+	if (buf_add_file(&text, AT_FDCWD, "/proc/sys/user/max_user_namespaces", &ignored) == 0 &&
+	    text.len && text.data[0] == '0')
+		return "sysctl -w user.max_user_namespaces=10000";
+	buf_reset(&text);
+	if (buf_add_file(&text, AT_FDCWD, "/proc/sys/kernel/unprivileged_userns_clone", &ignored) == 0 &&
+	    text.len && text.data[0] == '0')
+		return "sysctl -w kernel.unprivileged_userns_clone=1";
+	return "in a container: run it with a seccomp profile that allows clone, unshare, mount and setns "
+	       "(docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined)";
+}
+
+static const char *cgroup_fix(const struct vial *host)
+{
+	if (cgroup_version(host->cgroups) != CGROUP_NONE)
+		return "";
+	return geteuid() == 0 ? "mount a cgroup file system read-write (/sys/fs/cgroup)"
+			      : "systemd-run --user --scope -p Delegate=yes vial ...";
+}
+
+static void judge_layer(enum layer layer, struct verdict *v, const struct vial *host,
+			const struct posture *p)
+{
+	static const char *const versions[] = { "none", "v1", "v2" };
+	const char *why = p->ran ? "" : p->failed.msg;
+
+	switch (layer) {
+	case LAYER_NAMESPACES:
+		judge(v, p->ran && fact(p, "pid") == 2, namespace_fix(), "%s",
+		      p->ran ? "user, pid, mount, net, ipc, uts, cgroup" : why);
+		break;
+	case LAYER_ROOT:
+		judge(v, p->ran && !fact(p, "root_writable") && fact(p, "tmp_writable") == 1 &&
+			 !fact(p, "host_tree"), "needs the namespaces layer, and Linux 5.12 or later",
+		      "%s", p->ran ? "read-only, host files absent" : why);
+		break;
+	case LAYER_UID:
+		if (host->ids.own_uids)
+			judge(v, true, "", "host uids %u to %u", host->ids.base,
+			      host->ids.base + 2 * host->ids.count - 1);
+		else
+			judge(v, false, "run as root (or in a container with more uids)", "%s", host->ids.why);
+		break;
+	case LAYER_CGROUP:
+		judge(v, p->cgroup_entered, cgroup_fix(host), "%s%s%s",
+		      versions[cgroup_version(host->cgroups)], p->cgroup_entered ? ", " : ": ",
+		      p->cgroup_entered ? cgroup_where(host->cgroups) : cgroup_why(host->cgroups));
+		if (v->state == VIAL_ACTIVE && cgroup_why(host->cgroups)[0]) {
+			v->state = VIAL_DEGRADED;
+			(void)snprintf(v->detail, 256, "%s", cgroup_why(host->cgroups));
+		}
+		break;
+	case LAYER_CREDS:
+		judge(v, fact(p, "CapEff:") == 0 && fact(p, "CapPrm:") == 0 && fact(p, "CapBnd:") == 0 &&
+			 fact(p, "NoNewPrivs:") == 1, "needs the namespaces layer and /proc", "%s",
+		      p->ran ? "no capability in any set" : why);
+		break;
+	case LAYER_SECCOMP:
+		judge(v, fact(p, "Seccomp:") == 2 && fact(p, "mount_errno") == EPERM,
+		      "a kernel with CONFIG_SECCOMP_FILTER", "%s",
+		      p->ran ? "filter active" : host->has_seccomp ? why : "not in this kernel");
+		break;
+	case LAYER_LANDLOCK:
+		judge(v, fact(p, "landlock") == 1, "boot with lsm=landlock,... (Linux 5.13 or later)",
+		      host->landlock_abi ? "ABI %d" : "not in this kernel, or not enabled (%d)",
+		      host->landlock_abi);
+		break;
+	case LAYER_PROC:
+		judge(v, fact(p, "proc") == 1, "in a container: --security-opt systempaths=unconfined",
+		      "%s", fact(p, "proc") == 1 ? "its own processes only" : "no /proc inside");
+		break;
+	case LAYER_COUNT_:
+		break;
+	}
+}
+
+int vial_layers(const struct vial_layer **ret, size_t *ret_count, struct vial *host,
+		struct vial_error *error)
+{
+	AUTO(buf_done) struct buf said = BUF_INIT(65536);
+	struct posture p = { .said = said };
+	struct vial_job *job = NULL;
+
+	if (!host->has_layers) {
+		if (vial_job_create(&job, host, "sh", error) < 0)
+			return -1;
+		if (probe(&p, host, job, &p.failed) < 0)
+			p.ran = false;
+		vial_job_free(job);
+		for (int i = 0; i < LAYER_COUNT_; i++) {
+			struct verdict v = { .detail = host->layer_text[i][0] };
+			judge_layer(i, &v, host, &p);
+			host->layers[i] = (struct vial_layer){ layer_rows[i].name, layer_rows[i].title,
+							       v.state, layer_rows[i].required, v.detail,
+							       v.fix };
+		}
+		buf_done(&p.said);
+		host->has_layers = true;
+	}
+	*ret = host->layers;
+	*ret_count = LAYER_COUNT_;
+	return 0;
+}

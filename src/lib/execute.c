@@ -1,0 +1,177 @@
+/*
+ * execute - vial_run(): one job, one fresh sandbox, one result.
+ */
+#include "engine/run.h"
+#include "engine/seccomp.h"
+#include "lib/result.h"
+
+#include <string.h>
+
+struct execution {
+	struct vial_job *job;
+	struct vial *host;
+	struct lease lease;
+	struct plan plan;
+	struct box_spec spec;
+	struct box *box;
+	struct cgroup *cgroup, *compile_cgroup;
+	struct workspace workspace;
+	struct timespec mark;
+};
+
+static void execution_done(struct execution *x)
+{
+	box_free(x->box);
+	cgroup_free(x->cgroup);
+	cgroup_free(x->compile_cgroup);
+	plan_done(&x->plan);
+	lease_done(&x->lease); /* last: the names above are ours while we hold it */
+}
+
+static int create_cgroups(struct execution *x, struct err *e)
+{
+	if (cgroup_version(x->host->cgroups) == CGROUP_NONE || (x->job->weak & (1u << LAYER_CGROUP)))
+		return 0;
+	if (x->plan.compile && cgroup_create(&x->compile_cgroup, x->host->cgroups, x->lease.index, "c",
+					     &x->plan.compile_limits, e) < 0)
+		return -1;
+	return cgroup_create(&x->cgroup, x->host->cgroups, x->lease.index, "", &x->job->limits, e);
+}
+
+static int put_files(struct execution *x, struct err *e)
+{
+	const struct vial_job *job = x->job;
+
+	if (job->has_code && !x->plan.code_aside &&
+	    workspace_put(&x->workspace, job->code.name, job->code.bytes, job->code.len, e) < 0)
+		return -1;
+	for (size_t i = 0; i < job->file_count; i++) {
+		const struct job_file *f = &job->files[i];
+		int failed = f->bytes ? workspace_put(&x->workspace, f->name, f->bytes, f->len, e)
+				      : workspace_put_fd(&x->workspace, f->name, f->host_fd, e);
+		if (failed < 0)
+			return -1;
+	}
+	workspace_mark(&x->mark);
+	return 0;
+}
+
+/* The slot is built by its pid 1 while we make the cgroups. */
+static int prepare(struct execution *x, struct err *e)
+{
+	if (host_check_layers(x->host, x->job->weak, e) < 0 ||
+	    ids_lease(&x->lease, &x->host->ids, e) < 0 ||
+	    plan_make(&x->plan, x->job, &x->lease, e) < 0)
+		return -1;
+	x->spec = (struct box_spec){
+		.lease = &x->lease,
+		.mounts = x->plan.mounts,
+		.mount_count = x->plan.mount_count,
+		.workspace = x->job->workdir,
+		.workspace_writable = x->job->writable,
+		.share_network = x->job->network_host,
+		.weak = x->plan.weak,
+	};
+	if (box_create(&x->box, &x->spec, e) < 0 || create_cgroups(x, e) < 0 ||
+	    box_ready(x->box, e) < 0)
+		return -1;
+	x->workspace = (struct workspace){ box_workspace(x->box), x->lease.own_uids, x->lease.guest_uid };
+	return put_files(x, e);
+}
+
+static struct guest_spec guest_of(const struct execution *x)
+{
+	return (struct guest_spec){
+		.envp = (const char *const *)x->plan.env.items,
+		.cwd = x->job->workdir,
+		.rules = x->plan.rules,
+		.rule_count = x->plan.rule_count,
+		.landlock_abi = x->host->landlock_abi,
+		.seccomp = x->host->has_seccomp ? &seccomp_guest : NULL,
+	};
+}
+
+static void relay(int stream, const char *bytes, size_t len, void *arg)
+{
+	const struct vial_job *job = arg;
+
+	job->on_output((enum vial_stream)stream, bytes, len, job->on_output_arg);
+}
+
+/* What a compiler says matters only when it fails; then it is the run's output. */
+static int compile(struct execution *x, struct result *r, bool *ret_ok, struct err *e)
+{
+	struct guest_spec guest = guest_of(x);
+	const struct run_io io = { .in_fd = -1, .cancel_fd = x->job->cancel_fd, .out = &r->out,
+				   .err = &r->err };
+	struct run_end end;
+
+	guest.argv = (const char *const *)x->plan.compile;
+	guest.limits = &x->plan.compile_limits;
+	guest.cgroup = x->compile_cgroup;
+	if (run_guest(&end, x->box, &guest, &io, false, e) < 0)
+		return -1;
+	*ret_ok = end.how == RUN_EXITED && end.exit_code == 0;
+	r->pub.compile_ms = end.wall_ms;
+	if (*ret_ok) {
+		buf_reset(&r->out);
+		buf_reset(&r->err);
+		return 0;
+	}
+	if (x->job->on_output && r->out.len)
+		relay(VIAL_STDOUT, r->out.data, r->out.len, x->job);
+	if (x->job->on_output && r->err.len)
+		relay(VIAL_STDERR, r->err.data, r->err.len, x->job);
+	result_set_end(r, &end, "compile");
+	return 0;
+}
+
+static int run(struct execution *x, struct result *r, struct err *e)
+{
+	const struct vial_job *job = x->job;
+	struct guest_spec guest = guest_of(x);
+	const struct run_io io = {
+		.in = job->stdin_bytes,
+		.in_len = job->stdin_len,
+		.in_fd = job->stdin_fd,
+		.cancel_fd = job->cancel_fd,
+		.out = &r->out,
+		.err = &r->err,
+		.on_output = job->on_output ? relay : NULL,
+		.arg = x->job,
+		.watch = x->plan.watch_disk ? &x->workspace : NULL,
+	};
+	struct run_end end;
+
+	guest.argv = (const char *const *)x->plan.run;
+	guest.limits = &job->limits;
+	guest.data_bytes = x->plan.data_bytes;
+	guest.cgroup = x->cgroup;
+	if (run_guest(&end, x->box, &guest, &io, true, e) < 0)
+		return -1;
+	result_set_end(r, &end, "run");
+	return 0;
+}
+
+int vial_run(const struct vial_result **ret, struct vial_job *job, struct vial_error *error)
+{
+	AUTO(execution_done) struct execution x = { .job = job, .host = job->host, .lease.fd = -1 };
+	auto_result struct result *r = NULL;
+	struct err *e = err_of(error);
+	bool go_on = true;
+
+	if (!job->has_code && !job->command)
+		return err_set(e, ERR_INVALID, "there is no code to run");
+	if (result_create(&r, &job->limits, e) < 0 || prepare(&x, e) < 0)
+		return -1;
+	if (x.plan.compile && compile(&x, r, &go_on, e) < 0)
+		return -1;
+	if (go_on && run(&x, r, e) < 0)
+		return -1;
+	result_read_error(r, job->runtime);
+	if (result_list_changed(r, &x.workspace, &x.mark, e) < 0 ||
+	    result_export(r, &x.workspace, job, e) < 0)
+		return -1;
+	*ret = &take_ptr(&r)->pub;
+	return 0;
+}

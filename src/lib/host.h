@@ -1,0 +1,48 @@
+#pragma once
+/*
+ * host - a machine as vial found it: what `struct vial` holds.
+ */
+#include "base/buf.h"
+#include "engine/cgroup.h"
+#include "engine/ids.h"
+#include "engine/spec.h"
+#include "lib/config.h"
+#include "runtime/runtime.h"
+#include "vial/vial.h"
+
+enum { HOST_LANGUAGES_MAX = 64 };
+
+struct vial {
+	struct config *config;
+	struct limits limits; /* the operator's defaults */
+	struct ids ids;
+	struct cgroup_host *cgroups;
+	int landlock_abi;
+	bool has_seccomp;
+	char cache_root[256];
+	unsigned stale_swept; /* once per host */
+
+	/* What doctor and languages found; made on demand, freed with the host. */
+	struct vial_layer layers[LAYER_COUNT_];
+	char layer_text[LAYER_COUNT_][2][256];
+	bool has_layers;
+	struct vial_language languages[HOST_LANGUAGES_MAX];
+	struct toolchain tools[HOST_LANGUAGES_MAX];
+	char language_text[HOST_LANGUAGES_MAX][2][256];
+	size_t language_count;
+};
+
+/* Refuse what this host cannot enforce, unless `weak` names it. */
+int host_check_layers(const struct vial *host, unsigned weak, struct err *e) MUST_USE;
+
+/* A language as installed and configured here. */
+int host_toolchain(struct toolchain *ret, const struct vial *host, const struct runtime *rt,
+		   struct err *e) MUST_USE;
+
+/* struct err and struct vial_error are one and the same inside and outside. */
+static inline struct err *err_of(struct vial_error *error)
+{
+	_Static_assert(sizeof(struct err) == sizeof(struct vial_error), "one error value");
+	_Static_assert((int)ERR_BUG == (int)VIAL_BUG, "one list of codes");
+	return (struct err *)error;
+}

@@ -1,0 +1,58 @@
+#pragma once
+/*
+ * job - what a caller asked for, checked and copied, before anything is done.
+ */
+#include "lib/host.h"
+
+#define JOB_CODE_MAX   (16u << 20)
+#define JOB_ITEMS_MAX  1024
+#define JOB_STDIN_MAX  (1u << 30)
+
+struct job_file {
+	char *name;
+	char *bytes; /* NULL: from host_fd */
+	size_t len;
+	int host_fd;
+};
+
+struct job_dir {
+	char *host_path;
+	char *inside; /* NULL: it is the workspace itself */
+	int fd;       /* O_PATH */
+	bool writable;
+};
+
+/* A growing list of strings, NULL-terminated for argv and its kin. */
+struct strings {
+	char **items;
+	size_t count;
+};
+
+struct vial_job {
+	struct vial *host;
+	const struct runtime *runtime;
+	struct limits limits;
+	struct job_file code; /* name is never NULL */
+	bool has_code;
+	const char *const *command; /* instead of code: a template of the language's row */
+	struct strings args, env, exports; /* env as NAME=VALUE */
+	struct job_file *files;
+	size_t file_count;
+	struct job_dir *dirs;
+	size_t dir_count;
+	char *stdin_bytes;
+	size_t stdin_len;
+	int stdin_fd;
+	char *workdir;
+	bool writable, network_host;
+	unsigned weak;
+	int cancel_fd; /* eventfd */
+	void (*on_output)(enum vial_stream stream, const char *bytes, size_t len, void *arg);
+	void *on_output_arg;
+};
+
+int strings_add(struct strings *s, const char *text, struct err *e) MUST_USE;
+void strings_done(struct strings *s);
+
+/* The host directory that is the workspace, or NULL: it is a fresh tmpfs. */
+const struct job_dir *job_workspace_dir(const struct vial_job *job);

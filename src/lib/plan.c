@@ -1,0 +1,423 @@
+#include "lib/plan.h"
+
+#include "base/own.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#define CODE_DIR  "run/vial"
+#define CACHE_DIR "var/cache/vial"
+#define OUTPUT    "/tmp/main"
+
+/* Files of /etc that programs look for and that say nothing about the host. */
+static const char *const etc_files[] = {
+	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone",
+	"services", "protocols", "mime.types", "debian_version", "ssl/certs", "ssl/openssl.cnf",
+	"pki/tls", "crypto-policies", "fonts", NULL,
+};
+
+/* Kernel interfaces that a guest has no use for.  The kernel guards most of them by uid and
+ * capability as well; these rows do not rely on it. */
+static const char *const proc_masks[] = {
+	"proc/acpi", "proc/asound", "proc/bus", "proc/config.gz", "proc/driver", "proc/fs",
+	"proc/interrupts", "proc/iomem", "proc/ioports", "proc/irq", "proc/kallsyms", "proc/kcore",
+	"proc/key-users", "proc/keys", "proc/kmsg", "proc/kpagecgroup", "proc/kpagecount",
+	"proc/kpageflags", "proc/latency_stats", "proc/modules", "proc/sched_debug", "proc/scsi",
+	"proc/slabinfo", "proc/sysrq-trigger", "proc/timer_list", "proc/vmallocinfo", NULL,
+};
+
+static const char *const devices[] = { "null", "zero", "full", "random", "urandom", "tty", NULL };
+
+static const char passwd[] =
+	"root:x:0:0:root:/:/usr/sbin/nologin\n"
+	"sandbox:x:1000:1000:sandbox:/tmp:/bin/sh\n"
+	"nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n";
+static const char group[] = "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n";
+static const char hosts[] = "127.0.0.1 localhost vial\n::1 localhost\n";
+static const char nsswitch[] = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
+			       "services: files\nprotocols: files\n";
+
+void plan_done(struct plan *p)
+{
+	toolchain_done(&p->tool);
+	free(p->compile);
+	free(p->run);
+	strings_done(&p->env);
+	strings_done(&p->owned);
+	for (size_t i = 0; i < p->tree_count; i++)
+		(void)close(p->trees[i]);
+}
+
+/* ---- rows ------------------------------------------------------------------------------ */
+
+static struct mount_spec *row(struct plan *p, enum mount_kind kind, const char *target,
+			      const char *source, unsigned flags)
+{
+	static struct mount_spec spare; /* counted below: a plan with too many rows is refused */
+	struct mount_spec *m = p->mount_count < PLAN_MOUNTS_MAX ? &p->mounts[p->mount_count] : &spare;
+
+	p->mount_count++;
+	*m = (struct mount_spec){ kind, target, source, flags, 0, 0, -1 };
+	return m;
+}
+
+static void text(struct plan *p, const char *target, const char *content)
+{
+	row(p, MOUNT_TEXT, target, content, 0)->bytes = strlen(content);
+}
+
+static void rule(struct plan *p, const char *path, unsigned access)
+{
+	if (p->rule_count < PLAN_RULES_MAX)
+		p->rules[p->rule_count++] = (struct landlock_rule){ path, access };
+}
+
+/* A string that lives as long as the plan; NULL when memory is out. */
+static const char *own(struct plan *p, const char *fmt, ...) PRINTF(2, 3);
+
+static const char *own(struct plan *p, const char *fmt, ...)
+{
+	char text[PATH_MAX];
+	struct err ignored;
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (strings_add(&p->owned, text, &ignored) < 0)
+		return NULL;
+	return p->owned.items[p->owned.count - 1];
+}
+
+static void system_rows(struct plan *p)
+{
+	static const char *const merged[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32", NULL };
+
+	row(p, MOUNT_BIND, "usr", "/usr", 0);
+	for (size_t i = 0; merged[i]; i++) {
+		char target[PATH_MAX];
+		const char *path = own(p, "/%s", merged[i]);
+		ssize_t n = path ? readlink(path, target, sizeof(target) - 1) : -1;
+
+		if (n > 0)
+			row(p, MOUNT_LINK, merged[i], own(p, "%.*s", (int)n, target), 0);
+		else if (path && access(path, F_OK) == 0)
+			row(p, MOUNT_BIND, merged[i], path, 0);
+	}
+}
+
+static void etc_rows(struct plan *p, const struct vial_job *job)
+{
+	text(p, "etc/passwd", passwd);
+	text(p, "etc/group", group);
+	text(p, "etc/hosts", hosts);
+	text(p, "etc/hostname", "vial\n");
+	text(p, "etc/nsswitch.conf", nsswitch);
+	row(p, MOUNT_LINK, "etc/os-release", "../usr/lib/os-release", 0);
+	row(p, MOUNT_LINK, "etc/mtab", "../proc/self/mounts", 0);
+	if (job->network_host)
+		row(p, MOUNT_BIND, "etc/resolv.conf", "/etc/resolv.conf", MOUNT_OPTIONAL);
+	else
+		text(p, "etc/resolv.conf", "");
+	for (size_t i = 0; etc_files[i]; i++) {
+		const char *source = own(p, "/etc/%s", etc_files[i]);
+		if (source && access(source, R_OK) == 0)
+			row(p, MOUNT_BIND, source + 1, source, MOUNT_OPTIONAL);
+	}
+}
+
+static void dev_rows(struct plan *p, const struct limits *lim)
+{
+	for (size_t i = 0; devices[i]; i++) {
+		const char *source = own(p, "/dev/%s", devices[i]);
+		if (source)
+			row(p, MOUNT_BIND, source + 1, source, MOUNT_WRITABLE | MOUNT_DEV | MOUNT_OPTIONAL);
+	}
+	row(p, MOUNT_LINK, "dev/fd", "/proc/self/fd", 0);
+	row(p, MOUNT_LINK, "dev/stdin", "/proc/self/fd/0", 0);
+	row(p, MOUNT_LINK, "dev/stdout", "/proc/self/fd/1", 0);
+	row(p, MOUNT_LINK, "dev/stderr", "/proc/self/fd/2", 0);
+	row(p, MOUNT_LINK, "dev/ptmx", "pts/ptmx", 0);
+	row(p, MOUNT_PTS, "dev/pts", NULL, 0);
+	struct mount_spec *shm = row(p, MOUNT_TMPFS, "dev/shm", "1777", MOUNT_WRITABLE | MOUNT_NOEXEC);
+	shm->bytes = lim->tmp_bytes;
+	shm->files = lim->files;
+	rule(p, "/dev", LANDLOCK_READ | LANDLOCK_WRITE);
+}
+
+static void proc_rows(struct plan *p)
+{
+	row(p, MOUNT_PROC, "proc", NULL, 0);
+	for (size_t i = 0; proc_masks[i]; i++)
+		row(p, MOUNT_MASK, proc_masks[i], NULL, 0);
+	row(p, MOUNT_LOCK, "proc/sys", NULL, 0);
+	rule(p, "/proc", LANDLOCK_READ | LANDLOCK_WRITE);
+}
+
+static void tmp_rows(struct plan *p, const struct limits *lim)
+{
+	struct mount_spec *tmp = row(p, MOUNT_TMPFS, "tmp", "1777", MOUNT_WRITABLE | MOUNT_OWN);
+
+	tmp->bytes = lim->tmp_bytes;
+	tmp->files = lim->files;
+	row(p, MOUNT_LINK, "var/tmp", "/tmp", 0);
+	row(p, MOUNT_DIR, "sys", NULL, 0);
+	row(p, MOUNT_DIR, "home", NULL, 0);
+	row(p, MOUNT_DIR, "run", NULL, 0);
+	rule(p, "/", LANDLOCK_READ | LANDLOCK_EXEC);
+	rule(p, "/tmp", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_EXEC);
+}
+
+/* ---- host directories ------------------------------------------------------------------ */
+
+/*
+ * Who owns what the guest writes there?  The directory's own owner: an idmapped mount
+ * shows that owner as the guest, whichever uid this sandbox happens to have.  An
+ * ordinary user's guest has the user's own uid, and needs no map.
+ */
+static int open_host_tree(int fd, bool writable, const struct lease *lease, struct err *e)
+{
+	struct stat st;
+	auto_close int tree = SYS(open_tree, fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+
+	if (tree < 0 && errno == EPERM && !lease->own_uids)
+		return -2; /* not ours to do: pid 1 binds it by its path */
+	if (tree < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, "open_tree");
+	if (!lease->own_uids)
+		return take_fd(&tree);
+
+	auto_close int userns = idmap_userns(st.st_uid, st.st_gid, lease->guest_uid, e);
+	if (userns < 0)
+		return -1;
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns };
+	if (SYS(mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0 &&
+	    writable) {
+		err_sys(e, "its file system has no idmapped mounts, so files written there would "
+			   "belong to nobody; mount it read-only");
+		e->code = ERR_HOST;
+		return -1;
+	}
+	return take_fd(&tree);
+}
+
+static int bind_host(struct plan *p, const char *target, const char *source, int fd, bool writable,
+		     const struct lease *lease, struct err *e)
+{
+	struct mount_spec *m = row(p, MOUNT_BIND, target, source, writable ? MOUNT_WRITABLE : 0);
+	int tree = open_host_tree(fd, writable, lease, e);
+
+	if (tree == -1)
+		return err_context(e, "%.100s", source);
+	if (tree >= 0) {
+		if (p->tree_count >= sizeof(p->trees) / sizeof(p->trees[0])) {
+			(void)close(tree);
+			return err_set(e, ERR_LIMIT, "too many directories");
+		}
+		m->tree_fd = p->trees[p->tree_count++] = tree;
+	}
+	return 0;
+}
+
+static int dir_rows(struct plan *p, const struct vial_job *job, const struct lease *lease,
+		    struct err *e)
+{
+	const struct job_dir *workspace = job_workspace_dir(job);
+	unsigned access = LANDLOCK_READ | LANDLOCK_EXEC;
+
+	if (!workspace) {
+		struct mount_spec *m = row(p, MOUNT_TMPFS, job->workdir + 1, "0755",
+					   MOUNT_WRITABLE | MOUNT_OWN);
+		m->bytes = job->limits.workspace_bytes;
+		m->files = job->limits.files;
+	}
+	rule(p, job->workdir, access | (job->writable ? LANDLOCK_WRITE : 0));
+	for (size_t i = 0; i < job->dir_count; i++) {
+		const struct job_dir *d = &job->dirs[i];
+		const char *inside = d->inside ? d->inside : job->workdir;
+		bool writable = d->writable && (d->inside || job->writable);
+		if (bind_host(p, inside + 1, d->host_path, d->fd, writable, lease, e) < 0)
+			return -1;
+		rule(p, inside, access | (writable ? LANDLOCK_WRITE : 0));
+		p->watch_disk |= d == workspace && writable;
+	}
+	return 0;
+}
+
+/* ---- the language ---------------------------------------------------------------------- */
+
+static int bind_path(struct plan *p, const char *path, const struct lease *lease, struct err *e)
+{
+	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, "%.100s", path);
+	return bind_host(p, path + 1, path, fd, false, lease, e);
+}
+
+static int language_rows(struct plan *p, const struct vial_job *job, const struct lease *lease,
+			 struct err *e)
+{
+	const struct config_language *lang = config_language(job->host->config, job->runtime->name);
+
+	if (p->tool.prefix && bind_path(p, p->tool.prefix, lease, e) < 0)
+		return -1;
+	for (unsigned i = 0; lang && i < lang->mounts_count; i++)
+		if (bind_path(p, lang->mounts[i], lease, e) < 0)
+			return -1;
+	if (p->tool.cache_dir && !job->command) {
+		auto_close int fd = open(p->tool.cache_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			return err_sys(e, "%.100s", p->tool.cache_dir);
+		if (bind_host(p, CACHE_DIR, p->tool.cache_dir, fd, false, lease, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int code_rows(struct plan *p, const struct vial_job *job)
+{
+	p->code_aside = job->has_code && job_workspace_dir(job);
+	if (p->code_aside) {
+		const char *target = own(p, CODE_DIR "/%s", job->code.name);
+		struct mount_spec *m = row(p, MOUNT_TEXT, target, job->code.bytes, 0);
+		m->bytes = job->code.len;
+		return target ? 0 : -1;
+	}
+	return 0;
+}
+
+static int expand_commands(struct plan *p, const struct vial_job *job, struct err *e)
+{
+	const struct runtime *rt = job->runtime;
+	const struct template_vars vars = {
+		.tool = p->tool.tool,
+		.source = p->code_aside ? own(p, "/" CODE_DIR "/%s", job->code.name) : job->code.name,
+		.output = OUTPUT,
+		.cache = p->tool.cache_dir || job->command ? "/" CACHE_DIR : "/tmp/.cache",
+		.memory_mb = job->limits.memory_bytes >> 20,
+	};
+	auto_free char **run = NULL, **env = NULL;
+
+	if (rt->compile && !job->command && runtime_expand(&p->compile, rt->compile, &vars, e) < 0)
+		return -1;
+	if (runtime_expand(&run, job->command ? job->command : rt->run, &vars, e) < 0)
+		return -1;
+	size_t words = 0;
+	while (run[words])
+		words++;
+	p->run = reallocarray(NULL, words + job->args.count + 1, sizeof(*p->run));
+	if (!p->run)
+		return err_sys(e, "command");
+	for (size_t i = 0; i < words; i++)
+		p->run[i] = (char *)own(p, "%s", run[i]);
+	for (size_t i = 0; i < job->args.count; i++)
+		p->run[words + i] = job->args.items[i];
+	p->run[words + job->args.count] = NULL;
+
+	if (rt->env && runtime_expand(&env, rt->env, &vars, e) < 0)
+		return -1;
+	for (char **word = env; word && *word; word++)
+		if (strings_add(&p->env, *word, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* Later settings win: ours, the language's (already there), the caller's. */
+static int add_env(struct plan *p, const char *pair, struct err *e)
+{
+	size_t name = strcspn(pair, "=") + 1;
+
+	for (size_t i = 0; i < p->env.count; i++) {
+		if (strncmp(p->env.items[i], pair, name) != 0)
+			continue;
+		char *copy = strdup(pair);
+		if (!copy)
+			return err_sys(e, "environment");
+		free(p->env.items[i]);
+		p->env.items[i] = copy;
+		return 0;
+	}
+	return strings_add(&p->env, pair, e);
+}
+
+static int fill_env(struct plan *p, const struct vial_job *job, struct err *e)
+{
+	static const char *const fixed[] = {
+		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8", "USER=sandbox",
+		"LOGNAME=sandbox", "SHELL=/bin/sh", "TERM=dumb", NULL,
+	};
+	/* Libraries that start a thread per core should count the cores they will get. */
+	static const char *const threads[] = { "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+					       "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", NULL };
+	uint64_t cores = (job->limits.cpu_millicores + 999) / 1000;
+
+	for (size_t i = 0; fixed[i]; i++)
+		if (add_env(p, fixed[i], e) < 0)
+			return -1;
+	for (size_t i = 0; threads[i]; i++) {
+		const char *pair = own(p, "%s=%lu", threads[i], (unsigned long)cores);
+		if (!pair || add_env(p, pair, e) < 0)
+			return -1;
+	}
+	if (p->code_aside && job->runtime->search_env) {
+		const char *pair = own(p, "%s=%s", job->runtime->search_env, job->workdir);
+		if (!pair || add_env(p, pair, e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < job->env.count; i++)
+		if (add_env(p, job->env.items[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+static void choose_limits(struct plan *p, const struct vial_job *job)
+{
+	const struct runtime *rt = job->runtime;
+	const struct limits *lim = &job->limits;
+	uint64_t spare = lim->memory_bytes / 16 > 8u << 20 ? lim->memory_bytes / 16 : 8u << 20;
+
+	/* Below the cgroup's limit, so that the language fails before the kernel kills. */
+	if (rt->limit_data)
+		p->data_bytes = lim->memory_bytes > 2 * spare ? lim->memory_bytes - spare : lim->memory_bytes;
+	p->compile_limits = *lim;
+	if (rt->compile_memory_bytes > lim->memory_bytes)
+		p->compile_limits.memory_bytes = rt->compile_memory_bytes;
+	if (p->compile_limits.cpu_millicores < 2000)
+		p->compile_limits.cpu_millicores = 2000;
+}
+
+int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *lease, struct err *e)
+{
+	AUTO(plan_done) struct plan p = { .weak = job->weak };
+
+	for (int i = 0; i < LAYER_COUNT_; i++)
+		if (!layer_rows[i].required)
+			p.weak |= 1u << i;
+	if (host_toolchain(&p.tool, job->host, job->runtime, e) < 0)
+		return -1;
+	choose_limits(&p, job);
+	system_rows(&p);
+	etc_rows(&p, job);
+	dev_rows(&p, &job->limits);
+	proc_rows(&p);
+	tmp_rows(&p, &job->limits);
+	if (language_rows(&p, job, lease, e) < 0 || dir_rows(&p, job, lease, e) < 0)
+		return -1;
+	if (code_rows(&p, job) < 0)
+		return err_sys(e, "plan");
+	if (expand_commands(&p, job, e) < 0 || fill_env(&p, job, e) < 0)
+		return -1;
+	if (p.mount_count > PLAN_MOUNTS_MAX)
+		return err_set(e, ERR_LIMIT, "too many mounts");
+	*ret = p;
+	p = (struct plan){ 0 };
+	return 0;
+}

@@ -1,0 +1,37 @@
+#pragma once
+/*
+ * plan - a job turned into what the engine executes.
+ *
+ * Everything is decided, checked and opened here; from here on only the kernel
+ * can say no.
+ */
+#include "engine/spec.h"
+#include "lib/job.h"
+
+enum { PLAN_MOUNTS_MAX = 192, PLAN_RULES_MAX = 96, PLAN_CODE_DIR_LEN = 10 };
+
+struct plan {
+	struct mount_spec mounts[PLAN_MOUNTS_MAX];
+	size_t mount_count;
+	struct landlock_rule rules[PLAN_RULES_MAX];
+	size_t rule_count;
+	struct toolchain tool;
+	char **compile; /* argv of the compile stage, or NULL */
+	char **run;     /* argv of the run, the job's arguments included */
+	struct strings env;
+	struct strings owned; /* strings the rows point to */
+	int trees[80];        /* detached mounts the rows point to */
+	size_t tree_count;
+	struct limits compile_limits;
+	uint64_t data_bytes;  /* RLIMIT_DATA of the run */
+	bool code_aside;      /* the code is not in the workspace: that is a host directory */
+	bool watch_disk;      /* the workspace is a host directory the guest may write */
+	unsigned weak;
+};
+
+int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *lease,
+	      struct err *e) MUST_USE;
+void plan_done(struct plan *plan);
+
+/* The plan for people: what --explain prints. */
+void plan_explain(struct buf *out, const struct plan *plan, const struct vial_job *job);
