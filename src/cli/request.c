@@ -105,7 +105,21 @@ static int add_env(void *target, const struct option *opt, const char *value, st
 PASS_ON(set_workdir, vial_job_workdir)
 PASS_ON(set_network, vial_job_network)
 PASS_ON(set_weak, vial_job_allow_weak)
-PASS_ON(add_export, vial_job_export)
+
+/* "./a" is how shells complete "a". */
+static const char *plain_name(const char *name)
+{
+	return strncmp(name, "./", 2) == 0 ? name + 2 : name;
+}
+
+static int add_export(void *target, const struct option *opt, const char *value, struct err *e)
+{
+	struct request *req = target;
+	struct vial_error error;
+
+	(void)opt;
+	return checked(vial_job_export(req->job, plain_name(value), &error), &error, e);
+}
 
 #define AT(field) offsetof(struct request, field), NULL
 
@@ -163,7 +177,7 @@ static const struct {
 	{ "tmp", "SIZE", 0 },       { "output", "SIZE", 0 },
 };
 
-static struct option limit_row(const struct vial_limit *limit, char *help)
+static struct option limit_row(const struct vial_limit *limit, const char *help)
 {
 	struct option row = { limit->name, 0, "N", help, 0, set_limit };
 
@@ -227,11 +241,7 @@ static int read_source(struct buf *out, const char *path, struct err *e)
 		return buf_add_fd(out, STDIN_FILENO, e) < 0 ? err_context(e, "stdin") : 0;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return err_set(e, ERR_INVALID, "%.200s is a directory", path);
-	if (buf_add_file(out, AT_FDCWD, path, e) < 0) {
-		e->code = ERR_INVALID; /* whatever the reason, the user named it */
-		return -1;
-	}
-	return 0;
+	return buf_add_file(out, AT_FDCWD, path, e);
 }
 
 /* The job with its code; `source` is what the user named, NULL with -c. */
@@ -271,11 +281,8 @@ static int add_input(struct request *req, const char *source, struct err *e)
 		return err_set(e, ERR_INVALID, "--stdin: standard input is the program already");
 	if (!is_ours) {
 		req->stdin_fd = open(req->input, O_RDONLY | O_CLOEXEC);
-		if (req->stdin_fd < 0 || fstat(req->stdin_fd, &st) < 0) {
-			(void)err_sys(e, "--stdin: %.150s", req->input);
-			e->code = ERR_INVALID;
-			return -1;
-		}
+		if (req->stdin_fd < 0 || fstat(req->stdin_fd, &st) < 0)
+			return err_sys(e, "--stdin: %.150s", req->input);
 		if (S_ISDIR(st.st_mode))
 			return err_set(e, ERR_INVALID, "--stdin: %.150s is a directory",
 				       req->input);
@@ -300,9 +307,7 @@ bool request_names_export(const struct request *req, const char *path)
 		/* One with * or ? matches itself: that it is equal says nothing. */
 		if (req->options.uses[i].opt->apply != add_export || strpbrk(pattern, "*?"))
 			continue;
-		if (strncmp(pattern, "./", 2) == 0)
-			pattern += 2;
-		if (strcmp(pattern, path) == 0)
+		if (strcmp(plain_name(pattern), path) == 0)
 			return true;
 	}
 	return false;
@@ -319,6 +324,14 @@ static int check(const struct request *req, struct err *e)
 	if (req->json && req->explain)
 		return err_set(e, ERR_INVALID, "--explain has no --json form");
 	return 0;
+}
+
+/* What the user named cannot be used, whatever the reason: that is bad input, not our failure. */
+static int blame_input(struct err *e)
+{
+	if (e->code == ERR_SYS && e->sys != ENOMEM && e->sys != EMFILE && e->sys != ENFILE)
+		e->code = ERR_INVALID;
+	return -1;
 }
 
 /* ---- life -------------------------------------------------------------------------------- */
@@ -368,10 +381,11 @@ int request_parse(struct request *req, int argc, char **argv, struct err *e)
 
 	if (!req->code && !source)
 		return err_set(e, ERR_INVALID, "nothing to run: name a file, - or -c CODE");
-	if (cli_open(&req->host, req->config, e) < 0 || create_job(req, source, e) < 0 ||
-	    options_apply(&req->options, e) < 0 || add_input(req, source, e) < 0 ||
-	    check(req, e) < 0)
+	if (cli_open(&req->host, req->config, e) < 0)
 		return -1;
+	if (create_job(req, source, e) < 0 || options_apply(&req->options, e) < 0 ||
+	    add_input(req, source, e) < 0 || check(req, e) < 0)
+		return blame_input(e);
 	if (req->read_only && vial_job_writable(req->job, 0, &error) < 0)
 		return cli_from_vial(e, &error);
 	for (int i = first + (source != NULL); i < argc; i++)

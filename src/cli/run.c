@@ -89,12 +89,17 @@ static void save_one(struct saved *ret, const struct request *req, int dir_fd,
 static void tell_saved(const struct saved *saved, const struct vial_file *file)
 {
 	auto_buf struct buf name = BUF_INIT(8192);
+	auto_buf struct buf why = BUF_INIT(8192);
 	const char *shown = saved->path ? saved->path : file->path;
+	const char *error = saved->error ? saved->error : "no memory";
+	size_t len = strlen(shown);
 
-	term_escape(&name, shown, strlen(shown));
+	if (strncmp(error, shown, len) == 0 && strncmp(error + len, ": ", 2) == 0)
+		error += len + 2; /* once is enough */
+	term_escape(&name, shown, len);
+	term_escape(&why, error, strlen(error));
 	if (!saved->path)
-		(void)fprintf(stderr, "vial: %s: not saved: %s\n", buf_str(&name),
-			      saved->error ? saved->error : "no memory");
+		(void)fprintf(stderr, "vial: %s: not saved: %s\n", buf_str(&name), buf_str(&why));
 	else if (isatty(STDERR_FILENO)) /* for a person only: silence is success */
 		(void)fprintf(stderr, "vial: saved %s\n", buf_str(&name));
 }
@@ -169,8 +174,12 @@ static int run(const struct request *req, struct err *e)
 
 	if (relay)
 		broken = relay_drain(relay, caught ? CANCEL_DRAIN_MS : -1);
-	if (ended < 0)
-		return cli_from_vial(e, &error);
+	if (ended < 0) {
+		(void)cli_from_vial(e, &error);
+		if (e->code != ERR_INVALID && e->code != ERR_BUG)
+			e->code = ERR_HOST; /* the input was fine: a tool or a layer is missing */
+		return -1;
+	}
 	if (broken == EPIPE)
 		return EXIT_BY_SIGNAL + SIGPIPE; /* as if it had written there itself */
 	if (broken) {

@@ -44,10 +44,10 @@ static bool is_name(const char *name, size_t len)
 }
 
 /*
- * The directory that `path` lies in, made as needed, and the last component.
- * One component at a time: a guest's path may be longer than PATH_MAX.
+ * The directory that `path` lies in, made as needed; every component is checked.
+ * One at a time: a guest's path may be longer than PATH_MAX.
  */
-static int open_parent(const char **ret_name, int dir_fd, const char *path, struct err *e)
+static int open_parent(int dir_fd, const char *path, struct err *e)
 {
 	auto_close int dir = fcntl(dir_fd, F_DUPFD_CLOEXEC, 3);
 	char name[NAME_MAX + 1];
@@ -60,7 +60,7 @@ static int open_parent(const char **ret_name, int dir_fd, const char *path, stru
 		if (!is_name(path, len))
 			return err_set(e, ERR_DENIED, "not a name that can be saved");
 		if (!path[len])
-			break;
+			return take_fd(&dir);
 		memcpy(name, path, len);
 		name[len] = '\0';
 		path += len + 1;
@@ -73,8 +73,6 @@ static int open_parent(const char **ret_name, int dir_fd, const char *path, stru
 		(void)close(dir);
 		dir = next;
 	}
-	*ret_name = path;
-	return take_fd(&dir);
 }
 
 static int create_temp(char name[32], int dir, struct err *e)
@@ -127,9 +125,9 @@ static int publish(int dir, const char *temp, const char *name, bool may_replace
 
 int save_file(int dir_fd, const struct vial_file *file, bool may_replace, struct err *e)
 {
-	const char *name = NULL;
+	const char *slash = strrchr(file->path, '/');
 	char temp[32];
-	auto_close int dir = open_parent(&name, dir_fd, file->path, e);
+	auto_close int dir = open_parent(dir_fd, file->path, e);
 
 	if (dir < 0)
 		return -1;
@@ -139,7 +137,7 @@ int save_file(int dir_fd, const struct vial_file *file, bool may_replace, struct
 	if (fd < 0)
 		return -1;
 	if (write_content(fd, &file->content, e) < 0 ||
-	    publish(dir, temp, name, may_replace, e) < 0) {
+	    publish(dir, temp, slash ? slash + 1 : file->path, may_replace, e) < 0) {
 		(void)unlinkat(dir, temp, 0);
 		return -1;
 	}

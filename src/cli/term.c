@@ -106,16 +106,13 @@ void table_add(struct table *t, enum term_style style, const char *text)
 	buf_add(&t->cells, text, strlen(text) + 1);
 }
 
-#define FOR_EACH_CELL(cell, t)                                                      \
-	for (const char *cell = buf_str(&(t)->cells), *end_ = cell + (t)->cells.len; \
-	     cell < end_; cell += strlen(cell) + 1)
-
 void table_print(const struct table *t, FILE *f)
 {
+	const char *first = buf_str(&t->cells), *end = first + t->cells.len;
 	size_t widths[MAX_COLUMNS] = { 0 }, column = 0;
 	bool is_tty = isatty(fileno(f));
 
-	FOR_EACH_CELL(cell, t) {
+	for (const char *cell = first; cell < end; cell += strlen(cell) + 1) {
 		size_t width = term_width(cell + 1);
 
 		if (width > widths[column])
@@ -123,7 +120,7 @@ void table_print(const struct table *t, FILE *f)
 		column = (column + 1) % t->columns;
 	}
 
-	FOR_EACH_CELL(cell, t) {
+	for (const char *cell = first; cell < end; cell += strlen(cell) + 1) {
 		enum term_style style = (enum term_style)(cell[0] - '0');
 		const char *text = cell + 1;
 

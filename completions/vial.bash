@@ -1,0 +1,71 @@
+# bash completion for vial(1)
+
+_vial_languages() {
+	vial languages 2>/dev/null | cut -f 1
+}
+
+# Whether a word of `vial run` before the cursor already named the program: what follows is its own.
+_vial_past_program() {
+	local i
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		=) ((i++)) ;;
+		--json | --explain | --read-only | --help | -h) ;;
+		--* | -[lcetm]) [[ ${COMP_WORDS[i + 1]-} == = ]] || ((i++)) ;;
+		-) return 0 ;;
+		-*) ;;
+		*) return 0 ;;
+		esac
+	done
+	return 1
+}
+
+_vial() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]-}
+	local run='--language --code --stdin --env --file --dir --workdir --read-only --export
+		--export-to --network --allow-weak --config --json --explain --timeout --cpu-time --cpus
+		--memory --processes --open-files --file-size --workspace --tmp --files --output --help'
+	local layers='namespaces root uid cgroup creds seccomp landlock proc'
+
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		mapfile -t COMPREPLY < <(compgen -W 'run languages doctor prepare help --help --version' -- "$cur")
+		return
+	fi
+	case $verb in
+	run)
+		case $prev in
+		-l | --language) mapfile -t COMPREPLY < <(compgen -W "$(_vial_languages)" -- "$cur") ;;
+		--network) mapfile -t COMPREPLY < <(compgen -W 'none host' -- "$cur") ;;
+		--allow-weak) mapfile -t COMPREPLY < <(compgen -W "$layers" -- "$cur") ;;
+		--export-to | --dir) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
+		-e | --env) mapfile -t COMPREPLY < <(compgen -v -- "$cur") ;;
+		-c | --code | -t | --timeout | -m | --memory | --cpu-time | --cpus | --processes | \
+			--open-files | --file-size | --workspace | --tmp | --files | --output | \
+			--workdir | --export) ;;
+		*)
+			if [[ $cur == -* ]] && ! _vial_past_program; then
+				mapfile -t COMPREPLY < <(compgen -W "$run" -- "$cur")
+			else
+				mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+			fi
+			;;
+		esac
+		;;
+	languages | doctor)
+		case $prev in
+		--config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+		*) mapfile -t COMPREPLY < <(compgen -W '--json --config --help' -- "$cur") ;;
+		esac
+		;;
+	prepare)
+		case $prev in
+		--config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+		*) mapfile -t COMPREPLY < <(compgen -W "--config --help $(_vial_languages)" -- "$cur") ;;
+		esac
+		;;
+	help) mapfile -t COMPREPLY < <(compgen -W 'run languages doctor prepare' -- "$cur") ;;
+	esac
+}
+
+complete -o filenames -o bashdefault -F _vial vial

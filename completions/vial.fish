@@ -1,0 +1,54 @@
+# fish completion for vial(1)
+
+function __vial_languages
+    vial languages 2>/dev/null | cut -f 1
+end
+
+function __vial_needs_verb
+    test (count (commandline -opc)) -eq 1
+end
+
+function __vial_verb
+    set -l words (commandline -opc)
+    test (count $words) -ge 2; and contains -- $words[2] $argv
+end
+
+set -l layers namespaces root uid cgroup creds seccomp landlock proc
+
+complete -c vial -n __vial_needs_verb -f -a run -d 'run a program in a fresh sandbox'
+complete -c vial -n __vial_needs_verb -f -a languages -d 'the languages this host can run'
+complete -c vial -n __vial_needs_verb -f -a doctor -d 'what this host can enforce'
+complete -c vial -n __vial_needs_verb -f -a prepare -d 'fill the build caches'
+complete -c vial -n __vial_needs_verb -f -a help -d 'explain a verb'
+complete -c vial -n __vial_needs_verb -f -l version -s V -d 'show the version'
+complete -c vial -f -l help -s h -d 'show the options'
+
+complete -c vial -n '__vial_verb run' -x -l language -s l -a '(__vial_languages)' -d 'the language'
+complete -c vial -n '__vial_verb run' -x -l code -s c -d 'run this text instead of a file'
+complete -c vial -n '__vial_verb run' -r -l stdin -d 'standard input of the program, - is our own'
+complete -c vial -n '__vial_verb run' -x -l env -s e -a '(set -nx)' -d 'set a variable, or pass ours on'
+complete -c vial -n '__vial_verb run' -r -l file -d 'copy a file into the workspace'
+complete -c vial -n '__vial_verb run' -x -l dir -a '(__fish_complete_directories)' -d 'show a host directory inside'
+complete -c vial -n '__vial_verb run' -x -l workdir -d 'where the workspace appears'
+complete -c vial -n '__vial_verb run' -l read-only -d 'the program may not write in the workspace'
+complete -c vial -n '__vial_verb run' -x -l export -d 'save matching files of the workspace afterwards'
+complete -c vial -n '__vial_verb run' -x -l export-to -a '(__fish_complete_directories)' -d 'where to save them'
+complete -c vial -n '__vial_verb run' -x -l network -a 'none host' -d 'the network inside'
+complete -c vial -n '__vial_verb run' -x -l allow-weak -a "$layers" -d 'run without these layers'
+complete -c vial -n '__vial_verb run' -l explain -d 'show the plan and do not run'
+complete -c vial -n '__vial_verb run' -x -l timeout -s t -d 'elapsed time'
+complete -c vial -n '__vial_verb run' -x -l cpu-time -d 'CPU time over all processes'
+complete -c vial -n '__vial_verb run' -x -l cpus -d 'share of the CPU'
+complete -c vial -n '__vial_verb run' -x -l memory -s m -d 'memory of all processes'
+complete -c vial -n '__vial_verb run' -x -l processes -d 'processes and threads alive at once'
+complete -c vial -n '__vial_verb run' -x -l open-files -d 'open descriptors per process'
+complete -c vial -n '__vial_verb run' -x -l file-size -d 'size of any one file written'
+complete -c vial -n '__vial_verb run' -x -l workspace -d 'bytes in the workspace'
+complete -c vial -n '__vial_verb run' -x -l tmp -d 'bytes in /tmp'
+complete -c vial -n '__vial_verb run' -x -l files -d 'files and directories'
+complete -c vial -n '__vial_verb run' -x -l output -d 'bytes kept of stdout, and of stderr'
+
+complete -c vial -n '__vial_verb run languages doctor' -l json -d 'print JSON'
+complete -c vial -n '__vial_verb run languages doctor prepare' -r -l config -d 'the configuration'
+complete -c vial -n '__vial_verb prepare' -f -a '(__vial_languages)'
+complete -c vial -n '__vial_verb help' -f -a 'run languages doctor prepare'
