@@ -6,12 +6,14 @@ sandbox loses ends up below it, whichever parent, session or name the process ch
 import ctypes
 import glob
 import os
+import re
 import signal
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
-FILE_PATTERNS = ("/run/vial/**", "/run/user/*/vial/**", "/tmp/vial*", "/tmp/.vial*",
-                 "/var/tmp/vial*", "/dev/shm/vial*", "/dev/shm/sem.*", "/dev/mqueue/*")
+FILE_PATTERNS = ("/run/vial/**", "/run/user/*/vial/**", "/tmp/vial*", "/tmp/vial*/**",
+                 "/tmp/.vial*", "/var/tmp/vial*", "/dev/shm/vial*", "/dev/shm/sem.*", "/dev/mqueue/*")
+STAYS = re.compile(r"(/run(/user/\d+)?/vial|/tmp/vial-\d+)(/(leases)?)?$")  # locks: made once, kept
 CORE_PATTERNS = ("/core*", "/tmp/core*", "/var/crash/*", "/var/lib/systemd/coredump/*")
 
 
@@ -120,7 +122,8 @@ def _cgroups():
 
 
 def _files(patterns):
-    return {path for pattern in patterns for path in glob.glob(pattern, recursive=True)}
+    return {path for pattern in patterns for path in glob.glob(pattern, recursive=True)
+            if not STAYS.match(path)}
 
 
 def _read(path):
