@@ -1,21 +1,27 @@
 """exports - what came out of a workspace, against what was in it.
 
-The witness is the same case run once more in a host directory, where everything the
+The witness is the same case run before in a host directory, where everything the
 guest made can be looked at directly: the truth that exports are compared with.
 """
 import os
+import re
 import stat
 
 PATTERNS = ("*", ".*", "*/*", "**/*")
+BEHIND = ("/passwd", "/hostile_canary", "/etc/passwd", "/etc/hostile_canary")
+PLAIN_NAME = re.compile(r"[\w./-]+$", re.ASCII)
 FILE_MAX = 4 << 20     # bytes read of one exported file
 TOTAL_MAX = 64 << 20
 
 
-def patterns(expectation):
-    """Everything, and by name what the manifest names."""
+def patterns(expectation, witness):
+    """Everything; by name what the manifest names; and through each link what may lie behind it."""
     named = list(expectation.get("export", {}).get("refused", []))
     named += expectation.get("during", {}).get("export_names", [])
     named += expectation.get("upload", {}).get("files", [])
+    for name, (kind, _) in (witness or {}).items():
+        if kind == "link" and PLAIN_NAME.match(name):
+            named += [name] + [name + behind for behind in BEHIND]
     return list(PATTERNS) + named
 
 

@@ -96,12 +96,16 @@ class Case:
         self.workspace = workspace
         self.shared = shared  # another part runs meanwhile
         self.runs = 0
+        self.out = None       # where the attack's exports went
+        self.witness = None   # {name: (kind, size)} of what the guest really made
         if "file_stops_growing" in self.after and not workspace:
             self.workspace = bench.fresh(test["id"], "workspace")
 
     def facts(self):
         before = leftovers.Snapshot() if "cleanup_ok" in self.after else None
         cores, objects = leftovers.core_files(), leftovers.ipc_objects()
+        if exports.needs_witness(self.want):
+            self.witness = self._call_witness()
         run, facts = self._attack()
         after = facts.setdefault("after", {})
         if not self.shared:
@@ -127,13 +131,14 @@ class Case:
         helpers = [helper for helper in (neighbour, connector) if helper]
         for helper in helpers:
             helper.start()
-        out = self._export_directory()
+        out = self.out = self._export_directory()
         run = self._run(self._arguments(self.workspace, out))
         for helper in helpers:
             helper.stop()
         facts = self._describe(run)
         if out:
             facts["export"] = exports.collect(run, out, self.source)
+            facts["export"]["witness"] = self.witness
             facts["canary_seen"] |= bool(PATTERN.search(facts["export"].get("content", b"")))
         if neighbour:
             facts["neighbour"] = neighbour.facts()
@@ -145,8 +150,6 @@ class Case:
         """Further runs that some expectations need."""
         if "next_run_ok" in self.want:
             facts["next_run_ok"] = self._hello_works()
-        if exports.needs_witness(self.want):
-            self._add_witness(facts)
         if "export_names" in self.want.get("during", {}):
             self._race(facts)
         if "upload" in self.want:
@@ -191,9 +194,9 @@ class Case:
         if self.test["class"] == "export-size":
             arguments += ["--file-size", "1t"]  # let the exporter meet the monster
         if workspace:
-            arguments += ["--dir", workspace]
+            arguments += ["--dir", workspace + ":rw"]
         if out:
-            for pattern in exports.patterns(self.want):
+            for pattern in exports.patterns(self.want, self.witness):
                 arguments += ["--export", pattern]
             arguments += ["--export-to", out]
         return arguments
@@ -236,11 +239,10 @@ class Case:
         except OSError:
             pass  # unmeasured, and judged so
 
-    def _add_witness(self, facts):
+    def _call_witness(self):
         workspace = self.bench.fresh(self.test["id"], "witness")
         run = self._run(self._arguments(workspace))
-        if run.status == facts["status"]:
-            facts["export"]["witness"] = exports.tree(workspace, self.source)
+        return exports.tree(workspace, self.source) if run.status == "exited" else None
 
     def _race(self, facts):
         """
@@ -261,7 +263,7 @@ class Case:
     def _upload(self):
         """Send exported archives in again and see that they arrive whole and stay closed."""
         want = self.want["upload"]
-        out = os.path.join(self.home, "out0")
+        out = self.out
         files = [name for name in want["files"] if os.path.isfile(os.path.join(out, name))]
         arguments = []
         for name in files:
