@@ -12,7 +12,8 @@ import time
 
 PR_SET_CHILD_SUBREAPER = 36
 FILE_PATTERNS = ("/run/vial/**", "/run/user/*/vial/**", "/tmp/vial*", "/tmp/vial*/**",
-                 "/tmp/.vial*", "/var/tmp/vial*", "/dev/shm/vial*", "/dev/shm/sem.*", "/dev/mqueue/*")
+                 "/tmp/.vial*", "/var/tmp/vial*", "/dev/shm/vial*", "/dev/shm/sem.*",
+                 "/dev/mqueue/*")
 # Locks are made once and kept.
 STAYS = re.compile(r"(/run(/user/\d+)?/vial|/tmp/vial-\d+)(/(leases)?)?$")
 CORE_PATTERNS = ("/core*", "/tmp/core*", "/var/crash/*", "/var/lib/systemd/coredump/*")
