@@ -21,7 +21,7 @@
 
 #ifdef VIAL_FAULT
 bool sys_fault(const char *name); /* true, with errno set: this call shall fail */
-#define SYS(name, ...) (sys_fault(#name) ? -1 : name(__VA_ARGS__))
+#define SYS(name, ...) (sys_fault(#name) ? (__typeof__(name(__VA_ARGS__)))-1 : name(__VA_ARGS__))
 #else
 #define SYS(name, ...) name(__VA_ARGS__)
 #endif

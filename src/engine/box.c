@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,6 +22,7 @@ struct box {
 	int channel;        /* its end is init's end */
 	int ns[NS_COUNT_];
 	int workspace;
+	struct guest *spawned; /* a page the spawner shares: the kernel itself notes the guest there */
 };
 
 /* Our children carry exit signal 0, so only __WALL finds them. */
@@ -53,6 +55,8 @@ void box_free(struct box *box)
 		(void)close(box->channel);
 	if (box->workspace >= 0)
 		(void)close(box->workspace);
+	if (box->spawned)
+		(void)munmap(box->spawned, sizeof(*box->spawned));
 	free(box);
 }
 
@@ -95,6 +99,11 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 	box->init_fd = box->channel = box->workspace = -1;
 	memset(box->ns, -1, sizeof(box->ns));
 
+	void *page = SYS(mmap, NULL, sizeof(*box->spawned), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return err_sys(e, "box");
+	box->spawned = page;
 	if (SYS(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "channel");
 	box->channel = pair[0];
@@ -163,11 +172,6 @@ struct spawn {
 	int status_fd;
 };
 
-struct spawn_report { /* from the spawner; a failure is a bare struct err */
-	pid_t pid;
-	int pidfd; /* in the table it shares with the keeper */
-};
-
 _Noreturn static void spawner_fail(const struct spawn *s, struct err *e)
 {
 	err_context(e, "join");
@@ -187,10 +191,10 @@ _Noreturn static void spawner_main(const struct spawn *s)
 		[NS_IPC] = CLONE_NEWIPC,   [NS_UTS] = CLONE_NEWUTS, [NS_MNT] = CLONE_NEWNS,
 	};
 	const struct box_spec box = { .lease = &s->box->lease };
-	struct spawn_report report = { .pidfd = -1 };
 	struct clone_args args = {
-		.flags = CLONE_PARENT | CLONE_PIDFD,
-		.pidfd = (uintptr_t)&report.pidfd,
+		.flags = CLONE_PARENT | CLONE_PIDFD | CLONE_PARENT_SETTID,
+		.pidfd = (uintptr_t)&s->box->spawned->pidfd,
+		.parent_tid = (uintptr_t)&s->box->spawned->pid,
 	};
 	int cgroup_fd = s->guest->cgroup ? cgroup_clone_fd(s->guest->cgroup) : -1;
 	struct err e;
@@ -206,53 +210,31 @@ _Noreturn static void spawner_main(const struct spawn *s)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup_fd;
 	}
-	report.pid = SYS(sys_clone3, &args);
-	if (report.pid == 0)
+	pid_t pid = SYS(sys_clone3, &args);
+	if (pid == 0)
 		guest_main(&box, s->guest, s->status_fd);
-	if (report.pid < 0) {
+	if (pid < 0) {
 		err_sys(&e, "clone");
 		spawner_fail(s, &e);
 	}
-	(void)!write(s->status_fd, &report, sizeof(report));
 	_exit(0);
 }
 
-/* One message of either size; pipes of less than PIPE_BUF keep them whole. */
-static ssize_t read_status(int fd, struct err *ret, struct spawn_report *report)
+/* The pipe ends with exec, or with death: the guest's own affair from there.  A message is a failure. */
+static int await_exec(int status, struct err *e)
 {
-	char bytes[sizeof(struct err)];
+	struct err failed;
 	ssize_t n;
 
 	do
-		n = SYS(read, fd, bytes, sizeof(bytes));
+		n = SYS(read, status, &failed, sizeof(failed));
 	while (n < 0 && errno == EINTR);
-	if (n == sizeof(*report))
-		memcpy(report, bytes, sizeof(*report));
-	else if (n == sizeof(*ret))
-		memcpy(ret, bytes, sizeof(*ret));
-	return n;
-}
-
-static int await_exec(struct guest *guest, int status, struct err *e)
-{
-	struct spawn_report report;
-	struct err failed;
-
-	for (;;) {
-		ssize_t n = read_status(status, &failed, &report);
-		if (n < 0)
-			return err_sys(e, "guest");
-		if (n == sizeof(report)) {
-			guest->pid = report.pid;
-			guest->pidfd = report.pidfd;
-		} else if (n == sizeof(failed)) {
-			*e = failed;
-			return -1;
-		} else {
-			break; /* closed by exec, or by death: the guest's own affair from here */
-		}
-	}
-	return guest->pidfd < 0 ? err_set(e, ERR_SYS, "the spawner died") : 0;
+	if (n == 0)
+		return 0;
+	if (n != sizeof(failed))
+		return err_sys(e, "guest");
+	*e = failed;
+	return -1;
 }
 
 void guest_done(struct guest *guest)
@@ -266,7 +248,6 @@ void guest_done(struct guest *guest)
 
 int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec, struct err *e)
 {
-	struct guest guest = { .pidfd = -1 };
 	auto_close int status = -1;
 	int pipe_fds[2], spawner_fd;
 	struct clone_args args = {
@@ -274,10 +255,10 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
 		.pidfd = (uintptr_t)&spawner_fd,
 	};
 
-	/* Packets: each write is one message, so the two sizes cannot run together. */
-	if (SYS(pipe2, pipe_fds, O_CLOEXEC | O_DIRECT) < 0)
+	if (SYS(pipe2, pipe_fds, O_CLOEXEC) < 0)
 		return err_sys(e, "status pipe");
 	status = pipe_fds[0];
+	*box->spawned = (struct guest){ .pidfd = -1 };
 
 	struct spawn s = { box, spec, pipe_fds[1] };
 	pid_t pid = SYS(sys_clone3, &args);
@@ -291,7 +272,9 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
 	(void)close(spawner_fd);
 	(void)close(pipe_fds[1]);
 
-	if (await_exec(&guest, status, e) < 0) {
+	struct guest guest = *box->spawned;
+	if (await_exec(status, e) < 0 ||
+	    (guest.pidfd < 0 && err_set(e, ERR_SYS, "the spawner died") < 0)) {
 		guest_done(&guest);
 		return -1;
 	}

@@ -4,7 +4,7 @@
 #include <string.h>
 
 const struct layer_row layer_rows[LAYER_COUNT_] = {
-#define LAYER(id, name_, required_, title_) [LAYER_##id] = { name_, title_, required_ },
+#define LAYER(id, name_, need_, title_) [LAYER_##id] = { name_, title_, LAYER_##need_ },
 #include "engine/layers.def"
 #undef LAYER
 };
@@ -32,6 +32,9 @@ int layers_parse(unsigned *ret, const char *text, struct err *e)
 			return err_set(e, ERR_INVALID, "unknown layer '%.*s'; there are:%s",
 				       len > 40 ? 40 : (int)len, at, known);
 		}
+		if (layer_rows[layer].need == LAYER_ALWAYS)
+			return err_set(e, ERR_INVALID, "there is no sandbox without the %s layer",
+				       layer_rows[layer].name);
 		set |= 1u << layer;
 		at += len;
 		if (!*at)

@@ -16,20 +16,22 @@
 #include <stdint.h>
 
 enum layer {
-#define LAYER(id, name, required, title) LAYER_##id,
+#define LAYER(id, name, need, title) LAYER_##id,
 #include "engine/layers.def"
 #undef LAYER
 	LAYER_COUNT_,
 };
 
+enum layer_need { LAYER_WHERE_PRESENT, LAYER_NEEDED, LAYER_ALWAYS };
+
 struct layer_row {
 	const char *name, *title;
-	bool required;
+	enum layer_need need;
 };
 
 extern const struct layer_row layer_rows[LAYER_COUNT_];
 
-/* "cgroup,uid" to a set of 1u << LAYER_x. */
+/* "cgroup,uid" to a set of 1u << LAYER_x; refuses what no sandbox can do without. */
 int layers_parse(unsigned *ret, const char *text, struct err *e) MUST_USE;
 
 /* Ids inside every sandbox: a plain user, and the owner of the root tree. */

@@ -235,6 +235,7 @@ int vial_layers(const struct vial_layer **ret, size_t *ret_count, struct vial *h
 	if (!host->has_layers) {
 		if (vial_job_create(&job, host, "sh", error) < 0)
 			return -1;
+		job->weak = ~0u; /* to see as much as there is */
 		if (probe(&p, host, job, &p.failed) < 0)
 			p.ran = false;
 		vial_job_free(job);
@@ -242,7 +243,8 @@ int vial_layers(const struct vial_layer **ret, size_t *ret_count, struct vial *h
 			struct verdict v = { .detail = host->layer_text[i][0] };
 			judge_layer(i, &v, host, &p);
 			host->layers[i] = (struct vial_layer){ layer_rows[i].name, layer_rows[i].title,
-							       v.state, layer_rows[i].required, v.detail,
+							       v.state, layer_rows[i].need != LAYER_WHERE_PRESENT,
+							       v.detail,
 							       v.fix };
 		}
 		buf_done(&p.said);

@@ -59,7 +59,7 @@ static void explain_layers(struct buf *out, const struct plan *plan, const struc
 			how = text;
 		}
 		buf_printf(out, "  %-11s %s%s%s\n", layer_rows[i].name, layer_rows[i].title, how,
-			   layer_rows[i].required && plan->weak & (1u << i) ? " - may be missing" : "");
+			   plan->weak & (1u << i) ? " - may be missing" : "");
 	}
 }
 

@@ -398,9 +398,6 @@ int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *
 {
 	AUTO(plan_done) struct plan p = { .weak = job->weak };
 
-	for (int i = 0; i < LAYER_COUNT_; i++)
-		if (!layer_rows[i].required)
-			p.weak |= 1u << i;
 	if (host_toolchain(&p.tool, job->host, job->runtime, e) < 0)
 		return -1;
 	choose_limits(&p, job);
