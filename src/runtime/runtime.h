@@ -8,9 +8,12 @@
  * Commands are templates: "%x" is replaced inside a word by
  *   %i  the interpreter or compiler found on this host (absolute path)
  *   %s  the source file's name in the workspace
+ *   %f  a word of its own: the source file and the others that belong to it, a word each
  *   %o  the compiled program (absolute path inside)
  *   %c  the build cache (absolute path inside)
  *   %m  the memory limit in MiB
+ *   %h  what a garbage-collected heap may take of it, in MiB
+ * A word with %m or %h is left out when the limit is not known.  "%%" is a percent sign.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -37,6 +40,7 @@ struct runtime {
 	const char *title;               /* "Python" */
 	const char *const *aliases;      /* { "python3", "py", NULL } */
 	const char *extension;           /* ".py", to tell the language of a file */
+	const char *const *more_extensions; /* ... others, or NULL */
 	const char *source_name;         /* "main.py": where -c CODE lands */
 	const char *const *tools;        /* candidates, best first: absolute paths, NULL-terminated */
 	const char *const *compile;      /* argv template, or NULL */
@@ -48,6 +52,7 @@ struct runtime {
 	bool limit_data;                 /* RLIMIT_DATA makes it fail politely (MemoryError, NULL) */
 	uint64_t compile_memory_bytes;   /* least memory for the compile stage; 0: the run's own limit */
 	enum warmth warmth;
+	const char *package;             /* what Debian calls it, for whoever has to install it */
 	/* Reads a failure from stderr; false: nothing recognised.  Never trusts, never allocates. */
 	bool (*read_error)(struct exception *ret, const char *err, size_t len);
 };
@@ -56,15 +61,20 @@ extern const struct runtime *const runtimes[]; /* NULL-terminated, sorted by nam
 
 /* By name or alias, any case, surrounding blanks ignored; NULL: unknown. */
 const struct runtime *runtime_find(const char *name);
-const struct runtime *runtime_by_file(const char *path); /* by extension, then by #! line; NULL: unknown */
+/* By extension; by the #! line where there is none or two languages share it.  NULL: unknown. */
+const struct runtime *runtime_by_file(const char *path);
+
+/* Whether a file of this name, lying beside the program, is compiled with it (%f). */
+bool runtime_is_source(const struct runtime *rt, const char *name);
 
 /*
  * A language as this host has it.
  */
 struct toolchain {
 	const struct runtime *runtime;
-	char *tool;      /* absolute, resolved: "/usr/bin/python3.11" */
-	char *prefix;    /* what must be mounted for it besides /usr, or NULL: "/opt/python3.12" */
+	char *tool;        /* absolute, in a form that exists inside: "/usr/bin/python3" */
+	char *prefix;      /* what must be mounted for it besides /usr, or NULL: "/opt/python3.12" */
+	char *base_prefix; /* the same for the interpreter that a venv in `prefix` links to, or NULL */
 	char *cache_path; /* host directory where its build cache would be; NULL: it has none */
 	char *cache_dir;  /* the same, when it is there; else NULL */
 };
@@ -82,6 +92,7 @@ void toolchain_done(struct toolchain *tc);
  */
 struct template_vars {
 	const char *tool, *source, *output, *cache;
+	const char *const *more_sources; /* for %f, NULL-terminated; or NULL */
 	uint64_t memory_mb;
 };
 int runtime_expand(char ***ret, const char *const *words, const struct template_vars *vars,
