@@ -38,7 +38,9 @@ static const struct {
 /* A shell started by the program, which counts lines of its own. */
 static bool is_other_shell(struct text name)
 {
-	static const char *const names[] = { "bash", "sh", "dash", "environment", "/bin/sh", "/bin/bash" };
+	static const char *const names[] = {
+		"bash", "sh", "dash", "ash", "/bin/sh", "environment"
+	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (text_is(name, names[i]))

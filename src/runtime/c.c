@@ -49,7 +49,7 @@ static bool uncaught(struct exception *ex, struct text line)
 	return true;
 }
 
-/* "==7==ERROR: AddressSanitizer: heap-buffer-overflow on ...", "main.c:3:7: runtime error: ..." */
+/* "==7==ERROR: AddressSanitizer: heap-use-after-free on ...", "main.c:3:7: runtime error: ..." */
 static bool sanitizer(struct exception *ex, struct text line)
 {
 	struct text before, type;
@@ -73,10 +73,17 @@ static bool sanitizer(struct exception *ex, struct text line)
 static bool corruption(struct exception *ex, struct text line)
 {
 	static const char *const words[] = {
-		"free(): ", "malloc(): ", "realloc(): ", "malloc_consolidate(): ", "munmap_chunk(): ",
-		"double free or corruption", "corrupted ", "*** buffer overflow detected ***",
-		"*** stack smashing detected ***", "*** invalid %N$ use detected ***",
-		"*** %n in writable segments detected ***", "Fatal glibc error: ",
+		"free(): ",
+		"malloc(): ",
+		"realloc(): ",
+		"malloc_consolidate(): ",
+		"munmap_chunk(): ",
+		"double free or corruption",
+		"corrupted ",
+		"*** buffer overflow detected ***",
+		"*** stack smashing detected ***",
+		"*** %n in writable segment",
+		"Fatal glibc error: ",
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -126,8 +133,8 @@ static bool is_header(struct text path)
 
 static bool is_compiler(struct text name)
 {
-	static const char *const names[] = { "gcc", "g++", "cc", "c++", "clang", "clang++",
-					     "cc1", "cc1plus" };
+	static const char *const names[] = { "gcc",   "g++",     "cc",  "c++",
+					     "clang", "clang++", "cc1", "cc1plus" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (text_is(name, names[i]))

@@ -55,7 +55,7 @@ static void fatal_line(struct exception *ex, struct text line)
 	exception_say(ex, line);
 }
 
-/* From "panic: " or "fatal error: " up to the first stack; a panic while panicking replaces it. */
+/* From "panic: " or "fatal error: " up to the first stack; the last of several panics counts. */
 static void read_message(struct exception *ex, struct lines l)
 {
 	bool is_open = true;
@@ -69,7 +69,7 @@ static void read_message(struct exception *ex, struct lines l)
 		} else if (text_is_blank(line) || text_starts(line, "[signal ")) {
 			is_open = false;
 		} else if (is_open) {
-			(void)text_skip(&line, "\t"); /* newer versions indent the message's lines */
+			(void)text_skip(&line, "\t"); /* as newer versions have it */
 			exception_say(ex, line);
 		}
 	}
@@ -113,11 +113,13 @@ static bool read_compiler(struct exception *ret, const char *err, size_t len)
 	for (struct lines l = lines_first(err, len); lines_next(&l);) {
 		struct text line = l.line;
 		struct place place = { 0 };
-		bool is_place = text_place(&place, &line) && place.column &&
-				text_ends(place.path, ".go");
+		bool is_place =
+			text_place(&place, &line) && place.column && text_ends(place.path, ".go");
 
-		is_build = is_build || text_starts(line, "# ");
-		if (!is_place && (!is_build || text_starts(line, "# ")) && !text_starts(line, "go: "))
+		is_build |= text_starts(line, "# ");
+		bool is_other = text_starts(line, "go: ") || (is_build && !text_starts(line, "# "));
+
+		if (!is_place && !is_other)
 			continue;
 		exception_type(ret, text_of("CompileError"));
 		exception_say(ret, line);
@@ -145,7 +147,9 @@ const struct runtime runtime_go = {
 	.aliases = (const char *const[]){ "golang", NULL },
 	.extension = ".go",
 	.source_name = "main.go",
-	.tools = (const char *const[]){ "/usr/local/go/bin/go", "/usr/lib/go/bin/go", "/usr/bin/go", NULL },
+	.tools = (const char *const[]){
+		"/usr/local/go/bin/go", "/usr/lib/go/bin/go", "/usr/bin/go", NULL,
+	},
 	.compile = (const char *const[]){ "%i", "build", "-ldflags=-w", "-o", "%o", "%f", NULL },
 	.run = (const char *const[]){ "%o", NULL },
 	.version = (const char *const[]){ "%i", "version", NULL },

@@ -9,8 +9,9 @@
 
 static bool is_library(struct text path)
 {
-	return path.len == 0 || path.at[0] == '<' || path.at[0] == '[' || text_starts(path, "node:") ||
-	       text_starts(path, "internal/") || text_has(path, "/node_modules/");
+	return path.len == 0 || path.at[0] == '<' || path.at[0] == '[' ||
+	       text_starts(path, "node:") || text_starts(path, "internal/") ||
+	       text_has(path, "/node_modules/");
 }
 
 /* `    at f (/sandbox/main.js:2:14)`, `    at async file:///sandbox/main.mjs:2:14` */
@@ -26,8 +27,7 @@ static bool user_frame(struct place *ret, struct text line)
 			;
 	(void)text_skip(&line, "async ");
 	(void)text_skip(&line, "file://");
-	if (!text_number_at_end(&column, &line, ":") ||
-	    !text_number_at_end(&ret->line, &line, ":"))
+	if (!text_number_at_end(&column, &line, ":") || !text_number_at_end(&ret->line, &line, ":"))
 		return false;
 	ret->path = line;
 	return !is_library(line);
@@ -63,13 +63,13 @@ static void error_text(struct exception *ex, struct lines l)
 {
 	bool is_error = false, is_first = true;
 
-	while (lines_next(&l) && !text_starts(l.line, "    at ") && !text_starts(l.line, "Node.js v")) {
-		bool is_hint = text_starts(l.line, "(Use `node --trace-uncaught") ||
-			       text_starts(l.line, "Thrown at:");
-		if (is_hint)
+	while (lines_next(&l)) {
+		if (text_starts(l.line, "    at ") || text_starts(l.line, "Node.js v") ||
+		    text_starts(l.line, "(Use `node --trace-uncaught") ||
+		    text_starts(l.line, "Thrown at:"))
 			break;
 		if (is_first && text_is_blank(l.line) && !is_error) {
-			is_error = true; /* an empty line sets an Error apart from any other value */
+			is_error = true; /* this line sets an Error apart from other values */
 			continue;
 		}
 		if (is_first && is_error)
@@ -108,23 +108,23 @@ static bool heading(struct place *ret, struct text line)
 
 static bool read_thrown(struct exception *ex, struct lines whole)
 {
-	struct text lines[2] = { 0 }; /* the last but one, and the last */
+	struct text last = { 0 }, last_but_one = { 0 };
 	struct lines found = { 0 };
 	struct place head = { 0 };
 	size_t start = 0, end = 0;
 
 	for (struct lines l = whole; lines_next(&l);) {
 		struct place place;
-		if (is_caret(l.line) && lines[0].at && heading(&place, lines[0])) {
+		if (is_caret(l.line) && last_but_one.at && heading(&place, last_but_one)) {
 			head = place;
-			start = (size_t)(lines[0].at - l.base);
+			start = (size_t)(last_but_one.at - l.base);
 			found = lines_between(&l, l.next, l.end);
 			end = l.end;
 		}
 		if (text_starts(l.line, "Node.js v"))
 			end = l.start;
-		lines[0] = lines[1];
-		lines[1] = l.line;
+		last_but_one = last;
+		last = l.line;
 	}
 	if (!found.base)
 		return false;

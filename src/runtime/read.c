@@ -60,7 +60,8 @@ static bool is_digit(char c)
 /* Letters of any script: what is not ASCII is for the caller's repair to judge. */
 static bool is_letter(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || (c & 0x80);
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
+	       (c & 0x80);
 }
 
 bool text_is_name(struct text t)

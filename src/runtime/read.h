@@ -54,7 +54,7 @@ struct lines {
 	struct text line; /* without its newline */
 };
 struct lines lines_first(const char *err, size_t len); /* the window at the beginning */
-struct lines lines_last(const char *err, size_t len);  /* the window at the end, from a line's start */
+struct lines lines_last(const char *err, size_t len);  /* the window at the end, whole lines */
 struct lines lines_between(const struct lines *l, size_t start, size_t end);
 bool lines_next(struct lines *l);
 

@@ -141,7 +141,8 @@ const struct runtime *runtime_by_file(const char *path)
 bool runtime_is_source(const struct runtime *rt, const char *name)
 {
 	size_t len = strlen(name);
-	bool is_test = len >= 8 && strcmp(name + len - 8, "_test.go") == 0; /* go build refuses them */
+	/* go build refuses to compile tests by name. */
+	bool is_test = len >= 8 && strcmp(name + len - 8, "_test.go") == 0;
 
 	return rt->compile && !strchr(name, '/') && name[0] != '.' && !is_test &&
 	       has_extension(rt, extension_of(name));
@@ -168,25 +169,37 @@ static bool is_odd(const char *source)
 	return !(isalnum(c) || c == '_' || c == '/' || c >= 0x80) || !strchr(source, '.');
 }
 
+static const char *value_of(char variable, const struct template_vars *vars)
+{
+	switch (variable) {
+	case 'i':
+		return vars->tool;
+	case 's':
+		return vars->source;
+	case 'o':
+		return vars->output;
+	case 'c':
+		return vars->cache;
+	case '%':
+		return "%";
+	default:
+		return NULL;
+	}
+}
+
 static int add_value(struct buf *out, char variable, const struct template_vars *vars,
 		     struct err *e)
 {
-	const char *value = variable == 'i' ? vars->tool :
-			    variable == 's' ? vars->source :
-			    variable == 'o' ? vars->output :
-			    variable == 'c' ? vars->cache :
-					      NULL;
+	const char *value = value_of(variable, vars);
 
-	if (variable == '%')
-		buf_add_char(out, '%');
-	else if (variable == 'm')
+	if (variable == 'm')
 		buf_printf(out, "%" PRIu64, vars->memory_mb);
 	else if (variable == 'h')
 		buf_printf(out, "%" PRIu64, heap_mb(vars->memory_mb));
-	else if (!value)
-		return err_set(e, ERR_BUG, "template: no value for %%%c", variable);
-	else
+	else if (value)
 		buf_printf(out, "%s%s", variable == 's' && is_odd(value) ? "./" : "", value);
+	else
+		return err_set(e, ERR_BUG, "template: no value for %%%c", variable ? variable : '?');
 	return 0;
 }
 
@@ -198,11 +211,8 @@ static int add_word(struct buf *out, const char *word, const struct template_var
 			buf_add_char(out, *word);
 			continue;
 		}
-		word++;
-		if (add_value(out, *word, vars, e) < 0)
+		if (add_value(out, *++word, vars, e) < 0) /* refuses the NUL as well */
 			return -1;
-		if (*word == '\0')
-			break;
 	}
 	buf_add(out, "", 1); /* its NUL */
 	return 0;
@@ -224,11 +234,10 @@ static int add_words(struct buf *out, const char *const *words, const struct tem
 			continue;
 		if (add_word(out, is_files ? "%s" : *words, vars, e) < 0)
 			return -1;
-		for (const char *const *more = vars->more_sources; is_files && more && *more; more++) {
-			struct template_vars one = { .source = *more };
-			if (add_word(out, "%s", &one, e) < 0)
+		const char *const *more = is_files ? vars->more_sources : NULL;
+		for (; more && *more; more++)
+			if (add_word(out, "%s", &(struct template_vars){ .source = *more }, e) < 0)
 				return -1;
-		}
 	}
 	return out->dropped ? err_set(e, ERR_LIMIT, "command is too long") : 0;
 }

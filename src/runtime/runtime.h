@@ -36,24 +36,24 @@ bool exception_is_memory(const struct exception *ex);
 enum warmth { WARM_COLD, WARM_PARKED, WARM_FORK };
 
 struct runtime {
-	const char *name;                /* "python" */
-	const char *title;               /* "Python" */
-	const char *const *aliases;      /* { "python3", "py", NULL } */
-	const char *extension;           /* ".py", to tell the language of a file */
+	const char *name;           /* "python" */
+	const char *title;          /* "Python" */
+	const char *const *aliases; /* { "python3", "py", NULL } */
+	const char *extension;      /* ".py", to tell the language of a file */
 	const char *const *more_extensions; /* ... others, or NULL */
-	const char *source_name;         /* "main.py": where -c CODE lands */
-	const char *const *tools;        /* candidates, best first: absolute paths, NULL-terminated */
-	const char *const *compile;      /* argv template, or NULL */
-	const char *const *run;          /* argv template */
-	const char *const *version;      /* argv template that prints a version */
-	const char *const *env;          /* "NAME=value" templates added to the environment, or NULL */
-	const char *const *warm_cache;   /* argv template that fills the build cache once, or NULL */
-	const char *search_env;          /* variable that adds a directory to the module search, or NULL */
-	bool limit_data;                 /* RLIMIT_DATA makes it fail politely (MemoryError, NULL) */
-	uint64_t compile_memory_bytes;   /* least memory for the compile stage; 0: the run's own limit */
+	const char *source_name;       /* "main.py": where -c CODE lands */
+	const char *const *tools;      /* candidates, best first: absolute paths */
+	const char *package;           /* what Debian calls it, for whoever has to install it */
+	const char *const *compile;    /* argv template, or NULL */
+	const char *const *run;        /* argv template */
+	const char *const *version;    /* argv template that prints a version */
+	const char *const *env;        /* "NAME=value" templates for the environment, or NULL */
+	const char *const *warm_cache; /* argv template that fills the build cache once, or NULL */
+	const char *search_env; /* variable that adds a directory to the module search, or NULL */
+	bool limit_data;        /* RLIMIT_DATA makes it fail politely (MemoryError, NULL) */
+	uint64_t compile_memory_bytes; /* least memory for the compile stage; 0: the run's limit */
 	enum warmth warmth;
-	const char *package;             /* what Debian calls it, for whoever has to install it */
-	/* Reads a failure from stderr; false: nothing recognised.  Never trusts, never allocates. */
+	/* Reads a failure from stderr; false: none recognised.  Never trusts, never allocates. */
 	bool (*read_error)(struct exception *ret, const char *err, size_t len);
 };
 
@@ -73,10 +73,10 @@ bool runtime_is_source(const struct runtime *rt, const char *name);
 struct toolchain {
 	const struct runtime *runtime;
 	char *tool;        /* absolute, in a form that exists inside: "/usr/bin/python3" */
-	char *prefix;      /* what must be mounted for it besides /usr, or NULL: "/opt/python3.12" */
-	char *base_prefix; /* the same for the interpreter that a venv in `prefix` links to, or NULL */
-	char *cache_path; /* host directory where its build cache would be; NULL: it has none */
-	char *cache_dir;  /* the same, when it is there; else NULL */
+	char *prefix;      /* must be mounted for it besides /usr: "/opt/python3.12", or NULL */
+	char *base_prefix; /* the same for the interpreter a venv in `prefix` links to, or NULL */
+	char *cache_path;  /* host directory where its build cache would be; NULL: it has none */
+	char *cache_dir;   /* the same, when it is there; else NULL */
 };
 
 /*

@@ -69,9 +69,10 @@ static char *resolve_dir(const char *path)
 		return NULL;
 	cut_last(dir);
 	auto_free char *real = realpath(dir, NULL);
-	if (!real || asprintf(&full, "%s%s", strcmp(real, "/") == 0 ? "" : real, strrchr(path, '/')) < 0)
+	if (!real)
 		return NULL;
-	return full;
+	const char *above = strcmp(real, "/") == 0 ? "" : real;
+	return asprintf(&full, "%s%s", above, strrchr(path, '/')) < 0 ? NULL : full;
 }
 
 /* Where a link at `path` leads: 1 and a new path; 0 when it is none; -1 with errno. */
@@ -148,10 +149,17 @@ static int set_prefix(char **ret, const char *tool, struct err *e)
 	if (!prefix)
 		return err_sys(e, "prefix");
 	if (is_too_wide(prefix))
-		return err_set(e, ERR_DENIED, "%.80s: guests would see all of %.60s; install it in a "
-			       "directory of its own, like /opt/NAME/bin", tool, prefix);
+		return err_set(e, ERR_DENIED,
+			       "%.80s: guests would see all of %.60s; give it a directory of its "
+			       "own, like /opt/NAME/bin",
+			       tool, prefix);
 	*ret = take_ptr(&prefix);
 	return 0;
+}
+
+static bool is_inside(const struct toolchain *tc, const char *path)
+{
+	return is_system(path) || is_below(path, tc->prefix) || is_below(path, tc->base_prefix);
 }
 
 /* Choose the path to run and the prefixes it needs. */
@@ -174,8 +182,7 @@ static int place(struct toolchain *tc, const struct chain *c, struct err *e)
 
 	/* Back from the file itself, as long as the links can be followed inside too. */
 	size_t seen = c->count - 1;
-	while (seen > 0 && (is_system(c->hops[seen - 1]) || is_below(c->hops[seen - 1], tc->prefix) ||
-			    is_below(c->hops[seen - 1], tc->base_prefix)))
+	while (seen > 0 && is_inside(tc, c->hops[seen - 1]))
 		seen--;
 	if (has_venv && seen > from)
 		return err_set(e, ERR_INVALID, "%.90s goes through %.90s, which guests cannot see",
@@ -198,11 +205,11 @@ static int refuse_script(const char *path, struct err *e)
 		ssize_t n = fd < 0 ? 0 : read(fd, version, sizeof(version) - 1);
 		version[n > 0 ? n : 0] = '\0';
 		version[strcspn(version, " \t\r\n")] = '\0';
-		(void)snprintf(real, sizeof(real), "%.*s/versions/%s/bin/%s", (int)(shims - path), path,
-			       version, shims + strlen("/shims/"));
+		(void)snprintf(real, sizeof(real), "%.*s/versions/%s/bin/%s", (int)(shims - path),
+			       path, version, shims + strlen("/shims/"));
 	}
 	if (version[0] && access(real, X_OK) == 0)
-		return err_set(e, ERR_INVALID, "%.80s is a script that picks an interpreter; use %.120s",
+		return err_set(e, ERR_INVALID, "%.80s is a script that picks a program; use %.120s",
 			       path, real);
 	return err_set(e, ERR_INVALID, "%.100s is a script; name the program that it starts", path);
 }
@@ -258,7 +265,7 @@ static int look(struct toolchain *ret, const struct runtime *rt, const char *pat
 {
 	AUTO(toolchain_done) struct toolchain tc = { .runtime = rt };
 	AUTO(chain_done) struct chain links = { 0 };
-	struct stat st;
+	struct stat st = { 0 };
 
 	if (check_file(path, &st, e) < 0)
 		return -1;
@@ -278,8 +285,8 @@ int toolchain_find(struct toolchain *ret, const struct runtime *rt, const char *
 
 	if (configured) {
 		if (configured[0] != '/')
-			return err_set(e, ERR_INVALID, "%s: '%.100s' is not an absolute path", rt->name,
-				       configured);
+			return err_set(e, ERR_INVALID, "%s: '%.100s' is not an absolute path",
+				       rt->name, configured);
 		if (look(ret, rt, configured, cache_root, e) < 0)
 			return err_context(e, "%s", rt->name);
 		return 0;
