@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # bash completion for vial(1)
 
 _vial_languages() {

@@ -69,7 +69,9 @@ int cli_open(struct vial **ret, const char *config, struct err *e)
 	if (vial_open(ret, config, &error) == 0)
 		return 0;
 	(void)cli_from_vial(e, &error);
-	if (!config && e->code != ERR_BUG)
+	if (config && e->code == ERR_SYS)
+		e->code = ERR_INVALID; /* the user named it, and it cannot be read */
+	else if (!config && e->code != ERR_BUG)
 		e->code = ERR_HOST; /* the operator's broken file is not the user's bad usage */
 	return -1;
 }

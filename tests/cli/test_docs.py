@@ -1,0 +1,120 @@
+"""Manual pages, completions and examples say what the program does."""
+import glob
+import os
+import re
+import subprocess
+
+import cli
+
+MAN = os.path.join(cli.ROOT, "docs/man")
+
+
+def read(*names):
+    with open(os.path.join(cli.ROOT, *names), encoding="utf-8") as file:
+        return file.read()
+
+
+class Manuals(cli.Case):
+    def test_lint(self):
+        pages = sorted(glob.glob(os.path.join(MAN, "*.1")))
+        self.assertEqual([os.path.basename(page) for page in pages], ["vial-doctor.1", "vial-run.1", "vial.1"])
+        done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *pages], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual((done.stdout, done.returncode), ("", 0))
+
+    def test_run_documents_every_flag_and_no_other(self):
+        documented = set(re.findall(r"^\.It (?:Fl \w , )?Fl -([\w-]+)", read("docs/man/vial-run.1"), re.M))
+        self.assertEqual(documented, set(cli.flags("run")))
+
+    def test_short_flags(self):
+        usage = self.vial("run", "--help").stdout
+        short = set(re.findall(r"^  -(\w), --([\w-]+)", usage, re.M))
+        self.assertEqual(set(re.findall(r"^\.It Fl (\w) , Fl -([\w-]+)", read("docs/man/vial-run.1"), re.M)), short)
+
+    def test_defaults_of_limits(self):
+        page = read("docs/man/vial-run.1")
+        limits = page[page.index(".Ss Limits"):page.index(".Ss Isolation")]
+        documented = dict(re.findall(r"^\.It (?:Fl \w , )?Fl -([\w-]+)[^.]*\n(?:.*\n)*?Default: (.*)\.$", limits, re.M))
+        actual = {name: re.search(r"\(default: (.*?)( cores)?\)", text).group(1)
+                  for name, text in cli.flags("run").items() if name in documented}
+        self.assertEqual(len(documented), 11)
+        self.assertEqual(documented, actual)
+
+    def test_other_verbs(self):
+        pages = read("docs/man/vial.1") + read("docs/man/vial-doctor.1")
+        for verb in ("languages", "doctor", "prepare"):
+            for flag in cli.flags(verb):
+                self.assertRegex(pages, r"Fl -%s\b" % flag)
+
+
+class Completions(cli.Case):
+    FILES = ("vial.bash", "_vial", "vial.fish")
+
+    def test_every_flag_of_every_verb_is_there_and_no_other(self):
+        known = {flag for verb in ("run", "languages", "doctor", "prepare") for flag in cli.flags(verb)}
+        known.add("version")
+        for name in self.FILES:
+            with self.subTest(name):
+                pattern = r"(?<!set) -l ([\w-]+)" if name.endswith("fish") else r"--([a-z][\w-]+)"
+                self.assertEqual(set(re.findall(pattern, read("completions", name))), known)
+
+    def test_every_verb_and_layer_is_there(self):
+        for name in self.FILES:
+            text = read("completions", name)
+            for word in ("run", "languages", "doctor", "prepare"):
+                self.assertRegex(text, r"\b%s\b" % word)
+            self.assertIn(" ".join(self.layers()), text)
+
+    def layers(self):
+        return [line.split("\t")[1] for line in self.vial("doctor").stdout.splitlines()
+                if "\t" in line and line.split("\t")[1]]
+
+    def complete(self, *words):
+        script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _vial; printf "%s\\n" "${COMPREPLY[@]}"'
+        env = dict(os.environ, PATH=os.path.dirname(cli.VIAL) + ":" + os.environ["PATH"])
+        done = subprocess.run(["bash", "-c", script, os.path.join(cli.ROOT, "completions/vial.bash"), "vial", *words],
+                              capture_output=True, text=True, cwd=self.dir, env=env, check=True)
+        return done.stdout.split()
+
+    def test_bash(self):
+        self.put("prog.py")
+        self.assertEqual(self.complete("d"), ["doctor"])
+        self.assertEqual(self.complete("run", "--tim"), ["--timeout"])
+        self.assertEqual(self.complete("run", "--timeout", "3", "--mem"), ["--memory"])
+        self.assertEqual(self.complete("run", "--timeout", "=", "3", "--mem"), ["--memory"])
+        self.assertEqual(self.complete("run", "-l", "pyth"), ["python"])
+        self.assertEqual(self.complete("run", "--network", ""), ["none", "host"])
+        self.assertEqual(self.complete("run", "pro"), ["prog.py"])
+        self.assertEqual(self.complete("run", "prog.py", "--mem"), [])
+        self.assertEqual(self.complete("doctor", "--j"), ["--json"])
+
+
+class Examples(cli.Case):
+    def test_the_library_through_pkg_config(self):
+        if not os.path.isdir(os.path.join(cli.BUILD, "meson-info")):
+            self.skipTest("no build directory: --build")
+        subprocess.run(["meson", "install", "-C", cli.BUILD, "--no-rebuild", "--quiet"], check=True,
+                       env=dict(os.environ, DESTDIR=self.path("root")), stdout=subprocess.DEVNULL)
+        found, = glob.glob(self.path("root/**/vial.pc"), recursive=True)
+        env = dict(os.environ, PKG_CONFIG_PATH=os.path.dirname(found), PKG_CONFIG_SYSROOT_DIR=self.path("root"),
+                   LD_LIBRARY_PATH=os.path.dirname(os.path.dirname(found)))
+        line = 'cc -Wall -Werror "$0" $(pkg-config --cflags --libs vial) -o hello && ./hello'
+        done = subprocess.run(["sh", "-c", line, os.path.join(cli.ROOT, "examples/c/hello.c")], cwd=self.dir, env=env,
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.stdout, done.stderr, done.returncode),
+                         ("exited with code 0\nstdout: hello from inside\nanswer.txt: 42\n", "", 0))
+
+    def test_the_header_is_good_for_cplusplus_and_strict_c(self):
+        self.put("a.c", "#include <vial/vial.h>\nint main(void) { return 0; }\n")
+        for command in (["cc", "-std=c99", "-pedantic"], ["c++", "-x", "c++"]):
+            done = subprocess.run([*command, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I",
+                                   os.path.join(cli.ROOT, "include"), self.path("a.c")],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual((done.stderr, done.returncode), ("", 0))
+
+    def test_the_tour(self):
+        done = subprocess.run([os.path.join(cli.ROOT, "tools/tour"), cli.VIAL], capture_output=True, text=True,
+                              timeout=120, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assertIn("hello from Python", done.stdout)
+        self.assertNotIn("reached", done.stdout)
