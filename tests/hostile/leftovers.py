@@ -11,9 +11,8 @@ import signal
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
-FILE_PATTERNS = ("/run/vial/**", "/run/user/*/vial/**", "/tmp/vial*", "/tmp/vial*/**",
-                 "/tmp/.vial*", "/var/tmp/vial*", "/dev/shm/vial*", "/dev/shm/sem.*",
-                 "/dev/mqueue/*")
+FILE_PATTERNS = ("/run/vial/**", "/run/user/*/vial/**", "/tmp/vial-[0-9]*/**", "/dev/shm/vial*",
+                 "/dev/shm/sem.*", "/dev/mqueue/*")  # /tmp itself: each run has a TMPDIR to itself
 # Locks are made once and kept.
 STAYS = re.compile(r"(/run(/user/\d+)?/vial|/tmp/vial-\d+)(/(leases)?)?$")
 CORE_PATTERNS = ("/core*", "/tmp/core*", "/var/crash/*", "/var/lib/systemd/coredump/*")

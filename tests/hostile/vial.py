@@ -29,12 +29,12 @@ class Run:
     """One run as seen from outside."""
 
     def __init__(self):
-        self.line = b""       # what vial printed
-        self.noise = b""      # what vial said on stderr
-        self.result = {}      # the parsed line, {} when it is not a result
-        self.code = None      # vial's exit status; negative: it died of a signal
+        self.line = bytearray()   # what vial printed
+        self.noise = bytearray()  # what vial said on stderr
+        self.result = {}          # the parsed line, {} when it is not a result
+        self.code = None          # vial's exit status; negative: it died of a signal
         self.elapsed_ms = 0.0
-        self.rss_mb = 0.0     # most memory the vial process itself ever held
+        self.rss_mb = 0.0         # most memory the vial process itself ever held
         self.hung = False
         self.complaints = []
 
@@ -135,7 +135,7 @@ def _take(run, key, selector):
     if not chunk:
         selector.unregister(key.fileobj)
     elif len(getattr(run, key.data)) < OUTPUT_MAX:
-        setattr(run, key.data, getattr(run, key.data) + chunk)
+        getattr(run, key.data).extend(chunk)
 
 
 def _peak_rss_mb(pid):
