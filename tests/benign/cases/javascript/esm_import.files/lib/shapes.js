@@ -1,0 +1,1 @@
+exports.area = (radius) => Math.PI * radius ** 2;

@@ -1,0 +1,5 @@
+# abort(3): SIGABRT, and no core file.
+import os
+
+print("about to abort", flush=True)
+os.abort()

@@ -1,0 +1,5 @@
+# The exit code is the program's own.
+import sys
+
+print("before")
+sys.exit(42)

@@ -1,0 +1,4 @@
+# A program that cannot even be read.
+print("never printed")
+total = (1 + 2
+print(total)
