@@ -36,11 +36,12 @@ static void reap(int pidfd)
 
 void box_kill(struct box *box)
 {
-	if (box->init_fd < 0)
-		return;
-	(void)pidfd_send_signal(box->init_fd, SIGKILL, NULL, 0);
-	reap(box->init_fd);
-	(void)close(take_fd(&box->init_fd));
+	/* Let go first: the namespaces are then taken down by pid 1 as it ends, not by us. */
+	for (int i = 0; i < NS_COUNT_; i++)
+		if (box->ns[i] >= 0)
+			(void)close(take_fd(&box->ns[i]));
+	if (box->init_fd >= 0)
+		(void)pidfd_send_signal(box->init_fd, SIGKILL, NULL, 0);
 }
 
 void box_free(struct box *box)
@@ -48,9 +49,10 @@ void box_free(struct box *box)
 	if (!box)
 		return;
 	box_kill(box);
-	for (int i = 0; i < NS_COUNT_; i++)
-		if (box->ns[i] >= 0)
-			(void)close(box->ns[i]);
+	if (box->init_fd >= 0) {
+		reap(box->init_fd);
+		(void)close(box->init_fd);
+	}
 	if (box->channel >= 0)
 		(void)close(box->channel);
 	if (box->workspace >= 0)

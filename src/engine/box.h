@@ -43,5 +43,5 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
  * process of its namespace is reaped, and this one is ours to reap. */
 void guest_done(struct guest *guest);
 
-/* End every process inside, pid 1 too; returns when all are gone. */
+/* Begin the end of every process inside, pid 1 too; box_free() waits for it. */
 void box_kill(struct box *box);

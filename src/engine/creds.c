@@ -37,6 +37,15 @@ int creds_drop_caps(struct err *e)
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[2] = { { 0 } };
 
+	if (SYS(sys_capset, &head, none) < 0)
+		return err_sys(e, "capset");
+	if (SYS(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_sys(e, "no_new_privs");
+	return 0;
+}
+
+int creds_drop_for_good(struct err *e)
+{
 	/* The bounding set first: it takes a capability to give one up. */
 	for (int cap = 0; cap < 64; cap++) {
 		if (SYS(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
@@ -52,9 +61,5 @@ int creds_drop_caps(struct err *e)
 			SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
 		0, 0, 0) < 0)
 		return err_sys(e, "securebits");
-	if (SYS(sys_capset, &head, none) < 0)
-		return err_sys(e, "capset");
-	if (SYS(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return err_sys(e, "no_new_privs");
-	return 0;
+	return creds_drop_caps(e);
 }

@@ -76,7 +76,7 @@ static int become_guest(struct enter *in, struct err *e)
 static int drop_caps(struct enter *in, struct err *e)
 {
 	(void)in;
-	return creds_drop_caps(e);
+	return creds_drop_for_good(e);
 }
 
 /* As the guest: a directory it cannot enter is its own error, said now. */

@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 
 #define STAGING "/proc"
+#define EMPTY   "run/empty" /* what a masked directory shows; read-only with the root it is in */
 
 /* Every directory above `target`, and `target` itself when asked. */
 static int make_dirs(const char *target, bool whole, struct err *e)
@@ -165,13 +166,8 @@ static int do_mask(const struct mount_spec *m, struct err *e)
 
 	if (lstat(m->target, &st) < 0)
 		return 0; /* nothing there to hide */
-	if (S_ISDIR(st.st_mode)) {
-		if (SYS(mount, "tmpfs", m->target, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV,
-			"size=4k,nr_inodes=2,mode=755") < 0)
-			return err_sys(e, "mask %s", m->target);
-		return 0;
-	}
-	if (SYS(mount, "dev/null", m->target, NULL, MS_BIND, NULL) < 0)
+	const char *blank = S_ISDIR(st.st_mode) ? EMPTY : "dev/null";
+	if (SYS(mount, blank, m->target, NULL, MS_BIND, NULL) < 0)
 		return err_sys(e, "mask %s", m->target);
 	return 0;
 }
@@ -221,6 +217,8 @@ int mount_build_root(const struct box_spec *spec, struct err *e)
 		return err_sys(e, "root tmpfs");
 	if (SYS(chdir, STAGING) < 0)
 		return err_sys(e, "root tmpfs: chdir");
+	if (make_dirs(EMPTY, true, e) < 0)
+		return -1;
 	for (size_t i = 0; i < spec->mount_count; i++)
 		if (apply(spec, &spec->mounts[i], e) < 0)
 			return -1;

@@ -21,7 +21,8 @@ int net_loopback_up(struct err *e) MUST_USE;
 /* ---- creds.c ---- */
 int creds_become_root(const struct lease *lease, struct err *e) MUST_USE;  /* of the namespace */
 int creds_become_guest(const struct lease *lease, struct err *e) MUST_USE; /* for good */
-int creds_drop_caps(struct err *e) MUST_USE;                               /* with no_new_privs */
+int creds_drop_caps(struct err *e) MUST_USE;     /* all we hold, and no_new_privs */
+int creds_drop_for_good(struct err *e) MUST_USE; /* all there are: bounding set, securebits too */
 
 /* ---- rlimit.c ---- */
 int rlimit_apply(const struct guest_spec *guest, struct err *e) MUST_USE;

@@ -21,9 +21,12 @@ struct execution {
 
 static void execution_done(struct execution *x)
 {
-	box_free(x->box);
+	/* The groups go while pid 1 takes down its namespaces. */
+	if (x->box)
+		box_kill(x->box);
 	cgroup_free(x->cgroup);
 	cgroup_free(x->compile_cgroup);
+	box_free(x->box);
 	plan_done(&x->plan);
 	lease_done(&x->lease); /* last: the names above are ours while we hold it */
 }
