@@ -90,7 +90,8 @@ class Case(unittest.TestCase):
     def terminal(self, *args, env=None, only_stderr=False):
         """Run vial with its output on a terminal: (exit code, what the terminal got)."""
         master, slave = pty.openpty()
-        variables = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", "NO_COLOR": "", **(env or {})}
+        variables = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", "NO_COLOR": "",
+                     **(env or {})}
         process = subprocess.Popen([VIAL, *args], cwd=self.dir, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL if only_stderr else slave,
                                    stderr=slave, env=variables)
@@ -102,7 +103,8 @@ class Case(unittest.TestCase):
         except OSError:  # nobody holds the other side any more
             pass
         os.close(master)
-        return process.wait(PATIENCE_S), seen.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+        text = seen.decode("utf-8", "surrogateescape")
+        return process.wait(PATIENCE_S), text.replace("\r\n", "\n")
 
 
 def flags(verb="run"):
@@ -141,7 +143,8 @@ def wait_until(condition):
 
 def languages():
     """The languages installed here, by name."""
-    text = subprocess.run([VIAL, "languages", "--json"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([VIAL, "languages", "--json"], capture_output=True, text=True,
+                          check=True).stdout
     return {row["name"]: row for row in json.loads(text) if row["tool"]}
 
 

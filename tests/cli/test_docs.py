@@ -17,24 +17,28 @@ def read(*names):
 class Manuals(cli.Case):
     def test_lint(self):
         pages = sorted(glob.glob(os.path.join(MAN, "*.1")))
-        self.assertEqual([os.path.basename(page) for page in pages], ["vial-doctor.1", "vial-run.1", "vial.1"])
-        done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *pages], capture_output=True, text=True,
-                              check=False)
+        self.assertEqual([os.path.basename(page) for page in pages],
+                         ["vial-doctor.1", "vial-run.1", "vial.1"])
+        done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *pages],
+                              capture_output=True, text=True, check=False)
         self.assertEqual((done.stdout, done.returncode), ("", 0))
 
     def test_run_documents_every_flag_and_no_other(self):
-        documented = set(re.findall(r"^\.It (?:Fl \w , )?Fl -([\w-]+)", read("docs/man/vial-run.1"), re.M))
+        page = read("docs/man/vial-run.1")
+        documented = set(re.findall(r"^\.It (?:Fl \w , )?Fl -([\w-]+)", page, re.M))
         self.assertEqual(documented, set(cli.flags("run")))
 
     def test_short_flags(self):
         usage = self.vial("run", "--help").stdout
         short = set(re.findall(r"^  -(\w), --([\w-]+)", usage, re.M))
-        self.assertEqual(set(re.findall(r"^\.It Fl (\w) , Fl -([\w-]+)", read("docs/man/vial-run.1"), re.M)), short)
+        page = read("docs/man/vial-run.1")
+        self.assertEqual(set(re.findall(r"^\.It Fl (\w) , Fl -([\w-]+)", page, re.M)), short)
 
     def test_defaults_of_limits(self):
         page = read("docs/man/vial-run.1")
         limits = page[page.index(".Ss Limits"):page.index(".Ss Isolation")]
-        documented = dict(re.findall(r"^\.It (?:Fl \w , )?Fl -([\w-]+)[^.]*\n(?:.*\n)*?Default: (.*)\.$", limits, re.M))
+        row = r"^\.It (?:Fl \w , )?Fl -([\w-]+)[^.]*\n(?:.*\n)*?Default: (.*)\.$"
+        documented = dict(re.findall(row, limits, re.M))
         actual = {name: re.search(r"\(default: (.*?)( cores)?\)", text).group(1)
                   for name, text in cli.flags("run").items() if name in documented}
         self.assertEqual(len(documented), 11)
@@ -51,7 +55,8 @@ class Completions(cli.Case):
     FILES = ("vial.bash", "_vial", "vial.fish")
 
     def test_every_flag_of_every_verb_is_there_and_no_other(self):
-        known = {flag for verb in ("run", "languages", "doctor", "prepare") for flag in cli.flags(verb)}
+        verbs = ("run", "languages", "doctor", "prepare")
+        known = {flag for verb in verbs for flag in cli.flags(verb)}
         known.add("version")
         for name in self.FILES:
             with self.subTest(name):
@@ -70,9 +75,11 @@ class Completions(cli.Case):
                 if "\t" in line and line.split("\t")[1]]
 
     def complete(self, *words):
-        script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _vial; printf "%s\\n" "${COMPREPLY[@]}"'
+        script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _vial\n' \
+                 'printf "%s\\n" "${COMPREPLY[@]}"'
         env = dict(os.environ, PATH=os.path.dirname(cli.VIAL) + ":" + os.environ["PATH"])
-        done = subprocess.run(["bash", "-c", script, os.path.join(cli.ROOT, "completions/vial.bash"), "vial", *words],
+        done = subprocess.run(["bash", "-c", script,
+                               os.path.join(cli.ROOT, "completions/vial.bash"), "vial", *words],
                               capture_output=True, text=True, cwd=self.dir, env=env, check=True)
         return done.stdout.split()
 
@@ -96,11 +103,12 @@ class Examples(cli.Case):
         subprocess.run(["meson", "install", "-C", cli.BUILD, "--no-rebuild", "--quiet"], check=True,
                        env=dict(os.environ, DESTDIR=self.path("root")), stdout=subprocess.DEVNULL)
         found, = glob.glob(self.path("root/**/vial.pc"), recursive=True)
-        env = dict(os.environ, PKG_CONFIG_PATH=os.path.dirname(found), PKG_CONFIG_SYSROOT_DIR=self.path("root"),
+        env = dict(os.environ, PKG_CONFIG_PATH=os.path.dirname(found),
+                   PKG_CONFIG_SYSROOT_DIR=self.path("root"),
                    LD_LIBRARY_PATH=os.path.dirname(os.path.dirname(found)))
         line = 'cc -Wall -Werror "$0" $(pkg-config --cflags --libs vial) -o hello && ./hello'
-        done = subprocess.run(["sh", "-c", line, os.path.join(cli.ROOT, "examples/c/hello.c")], cwd=self.dir, env=env,
-                              capture_output=True, text=True, check=False)
+        done = subprocess.run(["sh", "-c", line, os.path.join(cli.ROOT, "examples/c/hello.c")],
+                              cwd=self.dir, env=env, capture_output=True, text=True, check=False)
         self.assertEqual((done.stdout, done.stderr, done.returncode),
                          ("exited with code 0\nstdout: hello from inside\nanswer.txt: 42\n", "", 0))
 
@@ -113,8 +121,8 @@ class Examples(cli.Case):
             self.assertEqual((done.stderr, done.returncode), ("", 0))
 
     def test_the_tour(self):
-        done = subprocess.run([os.path.join(cli.ROOT, "tools/tour"), cli.VIAL], capture_output=True, text=True,
-                              timeout=120, check=False)
+        done = subprocess.run([os.path.join(cli.ROOT, "tools/tour"), cli.VIAL],
+                              capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         self.assertIn("hello from Python", done.stdout)
         self.assertNotIn("reached", done.stdout)

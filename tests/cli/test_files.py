@@ -4,8 +4,8 @@ import stat
 
 import cli
 
-NAMES = ("plain.txt", "with space.txt", "br[ac]kets.txt", "ünï-日本.txt", "new\nline.txt", "quote'\".txt",
-         "-dash.txt", "back\\slash.txt", "sub/dir/deep.txt", "%s%n.txt", ".hidden")
+NAMES = ("plain.txt", "with space.txt", "br[ac]kets.txt", "ünï-日本.txt", "new\nline.txt",
+         "quote'\".txt", "-dash.txt", "back\\slash.txt", "sub/dir/deep.txt", "%s%n.txt", ".hidden")
 SHOW = "import os, sys\nfor n in sys.argv[1:]: print(open(n).read(), end='')"
 
 
@@ -13,7 +13,8 @@ class Files(cli.Case):
     def test_by_its_own_name_or_another(self):
         self.put("d/in.txt", "content")
         self.assert_ok(self.code("python", SHOW, "--file", "d/in.txt", args=["in.txt"]), "content")
-        self.assert_ok(self.code("python", SHOW, "--file", "x/y.txt=d/in.txt", args=["x/y.txt"]), "content")
+        self.assert_ok(self.code("python", SHOW, "--file", "x/y.txt=d/in.txt", args=["x/y.txt"]),
+                       "content")
 
     def test_names_of_all_kinds(self):
         for name in NAMES:
@@ -24,8 +25,8 @@ class Files(cli.Case):
 
     def test_large_and_binary(self):
         self.put("big", bytes(range(256)) * 20000)
-        done = self.code("python", "d = open('big', 'rb').read(); print(len(d), d[:256] == bytes(range(256)))",
-                         "--file", "big")
+        program = "d = open('big', 'rb').read(); print(len(d), d[:256] == bytes(range(256)))"
+        done = self.code("python", program, "--file", "big")
         self.assert_ok(done, "5120000 True\n")
 
     def test_the_original_is_not_touched(self):
@@ -41,7 +42,8 @@ class Files(cli.Case):
 
 
 class Directories(cli.Case):
-    TRY = "import sys\ntry:\n open(sys.argv[1], 'w').write('new')\n print('written')\nexcept OSError: print('refused')"
+    TRY = "import sys\ntry:\n open(sys.argv[1], 'w').write('new')\n print('written')\n" \
+          "except OSError: print('refused')"
 
     def setUp(self):
         super().setUp()
@@ -52,19 +54,25 @@ class Directories(cli.Case):
         self.assert_ok(self.code("sh", "pwd; ls", "--dir", "data"), "/sandbox\nfile\n")
 
     def test_at_a_path(self):
-        self.assert_ok(self.code("python", SHOW, "--dir", "data:/data", args=["/data/file"]), "content")
-        self.assert_ok(self.code("python", SHOW, "--dir", "data:/opt/x/y:ro", args=["/opt/x/y/file"]), "content")
+        self.assert_ok(self.code("python", SHOW, "--dir", "data:/data", args=["/data/file"]),
+                       "content")
+        self.assert_ok(self.code("python", SHOW, "--dir", "data:/opt/x/y:ro",
+                                 args=["/opt/x/y/file"]), "content")
 
     def test_are_read_only_unless_said(self):
         for option in ("data", "data:ro"):
-            self.assert_ok(self.code("python", self.TRY, "--dir", option, args=["made"]), "refused\n")
+            self.assert_ok(self.code("python", self.TRY, "--dir", option, args=["made"]),
+                           "refused\n")
         for option in ("data:/d", "data:/d:ro"):
-            self.assert_ok(self.code("python", self.TRY, "--dir", option, args=["/d/made"]), "refused\n")
+            self.assert_ok(self.code("python", self.TRY, "--dir", option, args=["/d/made"]),
+                           "refused\n")
         self.assertEqual(os.listdir(self.path("data")), ["file"])
 
     def test_writable_ones_keep_what_was_written_and_their_owner(self):
-        self.assert_ok(self.code("python", self.TRY, "--dir", "data:rw", args=["made"]), "written\n")
-        self.assert_ok(self.code("python", self.TRY, "--dir", "data:/d:rw", args=["/d/other"]), "written\n")
+        self.assert_ok(self.code("python", self.TRY, "--dir", "data:rw", args=["made"]),
+                       "written\n")
+        self.assert_ok(self.code("python", self.TRY, "--dir", "data:/d:rw", args=["/d/other"]),
+                       "written\n")
         owner = os.stat(self.path("data"))
         for name in ("made", "other"):
             self.assertEqual(self.get("data", name), "new")
@@ -78,7 +86,8 @@ class Directories(cli.Case):
 
     def test_names_with_blanks(self):
         self.put("my data/file", "content")
-        self.assert_ok(self.code("python", SHOW, "--dir", "my data:/in side", args=["/in side/file"]), "content")
+        self.assert_ok(self.code("python", SHOW, "--dir", "my data:/in side",
+                                 args=["/in side/file"]), "content")
 
 
 class Exports(cli.Case):
@@ -93,7 +102,8 @@ class Exports(cli.Case):
                       for at, _, names in os.walk(base) for name in names)
 
     def test_names_of_all_kinds(self):
-        program = "import os, sys\nfor n in %r:\n os.makedirs(os.path.dirname(n) or '.', exist_ok=True)\n" \
+        program = "import os\nfor n in %r:\n" \
+                  " os.makedirs(os.path.dirname(n) or '.', exist_ok=True)\n" \
                   " open(n, 'w').write('content of ' + n)" % (NAMES,)
         self.assertEqual(self.saves(program, *("--export=" + name for name in NAMES)), "")
         self.assertEqual(self.found(), sorted(NAMES))
@@ -104,12 +114,14 @@ class Exports(cli.Case):
         self.put("prog.py", "open('made', 'w'); open('changed', 'a').write('x')")
         self.put("given")
         self.put("changed")
-        done = self.vial("run", "--file", "given", "--file", "changed", "--export", "*", "--export-to", "out", "prog.py")
+        done = self.vial("run", "--file", "given", "--file", "changed", "--export", "*",
+                         "--export-to", "out", "prog.py")
         self.assert_ok(done)
         self.assertEqual(self.found(), ["changed", "made"])
 
     def test_patterns(self):
-        program = "import os\nos.mkdir('d')\nfor n in ('a.txt', 'b.txt', 'c.csv', 'd/e.txt'): open(n, 'w')"
+        program = "import os\nos.mkdir('d')\n" \
+                  "for n in ('a.txt', 'b.txt', 'c.csv', 'd/e.txt'): open(n, 'w')"
         self.saves(program, "--export", "*.txt", "--export", "d/?.txt", "--export", "*.nothing")
         self.assertEqual(self.found(), ["a.txt", "b.txt", "d/e.txt"])
 
@@ -127,7 +139,8 @@ class Exports(cli.Case):
 
     def test_a_name_with_brackets_is_a_name(self):
         self.put("out/x[1].txt", "old")
-        self.assertEqual(self.saves("open('x[1].txt', 'w').write('new')", "--export", "x[1].txt"), "")
+        self.assertEqual(self.saves("open('x[1].txt', 'w').write('new')", "--export", "x[1].txt"),
+                         "")
         self.assertEqual(self.get("out/x[1].txt"), "new")
 
     def test_links_in_our_directory_are_not_followed(self):
@@ -135,9 +148,10 @@ class Exports(cli.Case):
         os.mkdir(self.path("out"))
         os.symlink("../secret", self.path("out/sub"))
         os.symlink("../secret/file", self.path("out/link"))
-        program = "import os; os.mkdir('sub'); open('sub/file', 'w').write('evil'); open('sub/x', 'w');" \
-                  "open('link', 'w').write('evil')"
-        error = self.saves(program, "--export", "sub/file", "--export", "sub/*", "--export", "link", code=cli.OURS)
+        program = "import os; os.mkdir('sub'); open('sub/file', 'w').write('evil')\n" \
+                  "open('sub/x', 'w'); open('link', 'w').write('evil')"
+        error = self.saves(program, "--export", "sub/file", "--export", "sub/*", "--export", "link",
+                           code=cli.OURS)
         self.assertEqual(error.count("not saved"), 3, error)
         self.assertEqual(self.get("secret/file"), "ours")
         self.assertEqual(os.listdir(self.path("secret")), ["file"])
@@ -146,8 +160,8 @@ class Exports(cli.Case):
     def test_only_regular_files_leave(self):
         self.put("host", "ours")
         os.chmod(self.path("host"), 0o644)
-        program = "import os; os.symlink('/etc/passwd', 'link'); os.mkfifo('fifo'); os.mkdir('dir');" \
-                  "os.symlink('/etc', 'linkdir'); open('good', 'w')"
+        program = "import os; os.symlink('/etc/passwd', 'link'); os.mkfifo('fifo')\n" \
+                  "os.mkdir('dir'); os.symlink('/etc', 'linkdir'); open('good', 'w')"
         self.saves(program, "--export", "*", "--export", "linkdir/*")
         self.assertEqual(self.found(), ["good"])
         for name in ("link", "fifo", "dir", "linkdir/passwd"):
@@ -157,7 +171,8 @@ class Exports(cli.Case):
         self.assertEqual(self.found(), ["good"])
 
     def test_a_name_that_is_not_there_fails_a_run_that_did_not(self):
-        self.assertIn("vial: nope: not saved: ", self.saves("pass", "--export", "nope", code=cli.OURS))
+        self.assertIn("vial: nope: not saved: ", self.saves("pass", "--export", "nope",
+                                                            code=cli.OURS))
         self.assertIn("vial: nope: not saved: ", self.saves("exit(3)", "--export", "nope", code=3))
 
     def test_modes_and_leftovers(self):
@@ -173,8 +188,8 @@ class Exports(cli.Case):
 
     def test_a_terminal_sees_no_control_characters(self):
         program = r"open('a\n\x1b[2Jb\u202ec', 'w')"
-        code, seen = self.terminal("run", "-l", "python", "--export", "*", "--export-to", "out", "-c", program,
-                                   only_stderr=True)
+        code, seen = self.terminal("run", "-l", "python", "--export", "*", "--export-to", "out",
+                                   "-c", program, only_stderr=True)
         self.assertEqual(code, 0)
         self.assertIn(r"vial: saved out/a\n\x1b[2Jb\u202ec", seen)
         self.assertNotIn("\x1b", seen)

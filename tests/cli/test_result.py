@@ -4,8 +4,8 @@ import re
 
 import cli
 
-TYPES = {"string": str, "int": int, "bool": bool, "number": (int, float), "array": list, "object": dict,
-         "null": type(None)}
+TYPES = {"string": str, "int": int, "bool": bool, "number": (int, float), "array": list,
+         "object": dict, "null": type(None)}
 
 
 def documented():
@@ -34,7 +34,8 @@ class Json(cli.Case):
                 result, _ = self.result("python", program, *options)
                 self.assertEqual(set(result), set(documented()))
                 for key, types in documented().items():
-                    self.assertTrue(any(isinstance(result[key], kind) for kind in types), (key, result[key]))
+                    self.assertTrue(any(isinstance(result[key], kind) for kind in types),
+                                    (key, result[key]))
                     if isinstance(result[key], bool):
                         self.assertIn(bool, types, key)
 
@@ -44,10 +45,11 @@ class Json(cli.Case):
 
     def test_an_ordinary_end(self):
         result, code = self.result("sh", "echo out; echo err >&2; exit 3")
-        expected = {"outcome": "exited", "stage": "run", "exit_code": 3, "signal": None, "timed_out": False,
-                    "oom": False, "limit": None, "stdout": "out\n", "stderr": "err\n", "stdout_dropped": 0,
-                    "stderr_dropped": 0, "truncated": False, "exception": None, "compile_ms": 0,
-                    "files_changed": [], "files_changed_cut": False, "exports": []}
+        expected = {"outcome": "exited", "stage": "run", "exit_code": 3, "signal": None,
+                    "timed_out": False, "oom": False, "limit": None, "stdout": "out\n",
+                    "stderr": "err\n", "stdout_dropped": 0, "stderr_dropped": 0,
+                    "truncated": False, "exception": None, "compile_ms": 0, "files_changed": [],
+                    "files_changed_cut": False, "exports": []}
         self.assertEqual({key: result[key] for key in expected}, expected)
         self.assertEqual(code, 3)
         self.assertGreater(result["wall_ms"], 0)
@@ -61,19 +63,21 @@ class Json(cli.Case):
         self.assertIn(exception["traceback"].strip(), result["stderr"])
 
     def test_bytes_that_are_not_text(self):
-        result, _ = self.result("python", r"import sys; sys.stdout.buffer.write(b'a\xff\x00\x1b\xe2\x82b\xf0')")
+        program = r"import sys; sys.stdout.buffer.write(b'a\xff\x00\x1b\xe2\x82b\xf0')"
+        result, _ = self.result("python", program)
         self.assertEqual(result["stdout"], "a\ufffd\x00\x1b\ufffdb\ufffd")
 
     def test_files_changed(self):
         self.put("given", "before")
-        result, _ = self.result("python", "import os\nos.mkdir('d')\nopen('d/ü [1].txt', 'w').write('abc')\n"
+        result, _ = self.result("python",
+                                "import os\nos.mkdir('d')\nopen('d/ü [1].txt', 'w').write('abc')\n"
                                 "open('new\\nline', 'w')\nopen('given').read()", "--file", "given")
         self.assertEqual(sorted((file["path"], file["size"]) for file in result["files_changed"]),
                          [("d/ü [1].txt", 3), ("new\nline", 0)])
 
     def test_an_export(self):
-        result, code = self.result("python", "open('a', 'w').write('abc')", "--export", "a", "--export", "b",
-                                   "--export-to", "out")
+        result, code = self.result("python", "open('a', 'w').write('abc')", "--export", "a",
+                                   "--export", "b", "--export-to", "out")
         by_path = {file["path"]: file for file in result["exports"]}
         self.assertEqual(by_path["a"], {"path": "a", "size": 3, "saved": "out/a"})
         self.assertEqual(set(by_path["b"]), {"path", "size", "error"})

@@ -33,8 +33,10 @@ class Programs(cli.Case):
         self.assert_ok(done, "a;b c;")
 
     def test_one_feeds_another(self):
-        line = '"$0" run -l sh -c "echo print\\(6*7\\)" | "$0" run -l python - | "$0" run -l sh --stdin - -c cat'
-        done = subprocess.run(["bash", "-c", line, cli.VIAL], capture_output=True, text=True, check=False)
+        line = '"$0" run -l sh -c "echo print\\(6*7\\)" | "$0" run -l python - | ' \
+               '"$0" run -l sh --stdin - -c cat'
+        done = subprocess.run(["bash", "-c", line, cli.VIAL], capture_output=True, text=True,
+                              check=False)
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("42\n", "", 0))
 
     def test_tracebacks_show_the_name_of_the_file(self):
@@ -45,8 +47,9 @@ class Programs(cli.Case):
         self.assertNotIn("deep", done.stderr)
 
     def test_names_of_all_kinds(self):
-        for name in ("with space.py", "br[ac]kets.py", "ünï-日本.py", "new\nline.py", "quote'\".py", "-dash.py",
-                     "*.py", "percent%s%i.py", "{b,r}.py", "$(id).py", "semi;colon.py", "back\\slash.py"):
+        for name in ("with space.py", "br[ac]kets.py", "ünï-日本.py", "new\nline.py",
+                     "quote'\".py", "-dash.py", "*.py", "percent%s%i.py", "{b,r}.py", "$(id).py",
+                     "semi;colon.py", "back\\slash.py"):
             with self.subTest(name):
                 self.put(name, "import os, sys; print(os.path.basename(sys.argv[0]), sys.argv[1:])")
                 done = self.vial("run", "--", name, name)
@@ -60,7 +63,8 @@ class Programs(cli.Case):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"hi\n", b""))
 
     def test_arguments_arrive_as_given(self):
-        args = ["", " ", "a b", "-x", "--json", "--", "ü", "new\nline", "*", "$HOME", "%s", "'", '"']
+        args = ["", " ", "a b", "-x", "--json", "--", "ü", "new\nline", "*", "$HOME", "%s", "'",
+                '"']
         done = self.code("python", "import sys, json; print(json.dumps(sys.argv[1:]))", args=args)
         self.assertEqual(json.loads(done.stdout), args)
 
@@ -88,11 +92,13 @@ class Input(cli.Case):
 
     def test_from_our_own(self):
         big = b"0123456789abcdef" * 20000
-        done = self.code("python", "import sys; print(len(sys.stdin.read()))", "--stdin", "-", stdin=big)
+        done = self.code("python", "import sys; print(len(sys.stdin.read()))", "--stdin", "-",
+                         stdin=big)
         self.assert_ok(done, "%d\n" % len(big))
 
     def test_nobody_has_to_read_it(self):
-        self.assert_ok(self.code("python", "print('hi')", "--stdin", "-", stdin=b"x" * 1000000), "hi\n")
+        self.assert_ok(self.code("python", "print('hi')", "--stdin", "-", stdin=b"x" * 1000000),
+                       "hi\n")
 
     def test_an_endless_one_ends_with_the_program(self):
         self.assert_ok(self.code("sh", "head -c 3 | tr '\\0' x", "--stdin", "/dev/zero"), "xxx")
@@ -102,10 +108,12 @@ class Environment(cli.Case):
     SHOW = "import os; print(os.environ.get('COLOUR'), os.environ.get('OTHER'))"
 
     def test_set_and_passed_on(self):
-        done = self.code("python", self.SHOW, "-e", "COLOUR=a=b c", "--env", "OTHER", env={"OTHER": "ours"})
+        done = self.code("python", self.SHOW, "-e", "COLOUR=a=b c", "--env", "OTHER",
+                         env={"OTHER": "ours"})
         self.assert_ok(done, "a=b c ours\n")
         self.assert_ok(self.code("python", self.SHOW, "-e", "COLOUR="), " None\n")
-        self.assert_ok(self.code("python", self.SHOW, "-e", "COLOUR=1", "-e", "COLOUR=2"), "2 None\n")
+        self.assert_ok(self.code("python", self.SHOW, "-e", "COLOUR=1", "-e", "COLOUR=2"),
+                       "2 None\n")
 
     def test_nothing_of_ours_by_itself(self):
         self.assert_ok(self.code("python", self.SHOW, env={"COLOUR": "secret"}), "None None\n")
@@ -116,15 +124,18 @@ class Environment(cli.Case):
         self.assert_ok(self.code("sh", "pwd"), "/sandbox\n")
 
     def test_signals_are_not_inherited(self):
-        line = "trap '' INT PIPE TERM USR1; exec \"$0\" run -l sh -c 'grep -E \"Sig(Ign|Blk)\" /proc/self/status'"
-        done = subprocess.run(["bash", "-c", line, cli.VIAL], capture_output=True, text=True, check=False)
+        line = "trap '' INT PIPE TERM USR1; exec \"$0\" run -l sh -c " \
+               "'grep -E \"Sig(Ign|Blk)\" /proc/self/status'"
+        done = subprocess.run(["bash", "-c", line, cli.VIAL], capture_output=True, text=True,
+                              check=False)
         self.assertEqual(done.stdout.split(), ["SigBlk:", "0" * 16, "SigIgn:", "0" * 16])
 
     def test_closed_standard_descriptors(self):
         for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
             with self.subTest(closed):
                 line = "\"$0\" run -l sh -c 'echo out; echo err >&2; ls /proc/self/fd' %s" % closed
-                done = subprocess.run(["bash", "-c", line, cli.VIAL], capture_output=True, check=False)
+                done = subprocess.run(["bash", "-c", line, cli.VIAL], capture_output=True,
+                                      check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
 
 
@@ -150,7 +161,8 @@ class Ends(cli.Case):
         self.assertEqual((done.returncode, done.stdout), (cli.TIMEOUT, "before\n"))
         self.assertRegex(done.stderr, r"^vial: killed after \d+ ms \(timeout\)\n$")
         result, code = self.result("sh", "echo before; sleep 60", "--timeout", "1")
-        self.assertEqual((result["outcome"], result["limit"], result["timed_out"], result["exit_code"]),
+        self.assertEqual((result["outcome"], result["limit"], result["timed_out"],
+                          result["exit_code"]),
                          ("timed_out", "timeout", True, None))
         self.assertEqual((result["stdout"], code), ("before\n", cli.TIMEOUT))
 
@@ -165,7 +177,8 @@ class Ends(cli.Case):
         self.assertEqual((done.returncode, done.stdout), (cli.KILLED, "before\n"))
         self.assertEqual(done.stderr, "vial: killed: out of memory (memory)\n")
         result, code = self.result("sh", hog, "--memory", "32m")
-        self.assertEqual((result["outcome"], result["oom"], result["limit"], result["exit_code"], code),
+        self.assertEqual((result["outcome"], result["oom"], result["limit"], result["exit_code"],
+                          code),
                          ("out_of_memory", True, "memory", None, cli.KILLED))
 
     def test_memory_that_the_language_refuses(self):
@@ -180,10 +193,10 @@ class Ends(cli.Case):
         self.assert_ok(self.code("python", caught, "--memory", "64m"), "caught\n")
 
     def test_memory_in_pieces(self):
-        result, code = self.result("python", "import os\nx = []\nif os.fork() == 0:\n"
-                                   " while True: x.append(bytearray(b'x' * (1 << 20)))\n"
-                                   "while True: x.append(bytearray(b'x' * (1 << 20)))", "--memory", "48m")
-        self.assertEqual((result["outcome"], result["oom"], result["limit"]), ("out_of_memory", True, "memory"))
+        program = "import os\nx = []\nos.fork()\nwhile True: x.append(bytearray(b'x' * (1 << 20)))"
+        result, code = self.result("python", program, "--memory", "48m")
+        self.assertEqual((result["outcome"], result["oom"], result["limit"]),
+                         ("out_of_memory", True, "memory"))
         self.assertIn(code, (1, cli.KILLED))
 
     def test_output_beyond_the_limit_is_cut_and_the_run_goes_on(self):
@@ -195,16 +208,20 @@ class Ends(cli.Case):
                          (1024, 3893 - 1024, True))
 
     def test_a_limit_of_the_workspace(self):
-        done = self.code("sh", "dd if=/dev/zero of=big bs=64k count=64 2>&1 | grep -o 'No space'", "--workspace", "1m")
+        done = self.code("sh", "dd if=/dev/zero of=big bs=64k count=64 2>&1 | grep -o 'No space'",
+                         "--workspace", "1m")
         self.assert_ok(done, "No space\n")
 
     def test_a_limit_of_tmp(self):
-        done = self.code("sh", "dd if=/dev/zero of=/tmp/big bs=64k count=64 2>&1 | grep -o 'No space'", "--tmp", "1m")
+        done = self.code("sh",
+                         "dd if=/dev/zero of=/tmp/big bs=64k count=64 2>&1 | grep -o 'No space'",
+                         "--tmp", "1m")
         self.assert_ok(done, "No space\n")
 
     def test_a_limit_of_a_file(self):
         done = self.code("python", "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-                         "try: open('big', 'wb').write(bytes(1 << 20))\nexcept OSError as e: print(e.errno)",
+                         "try: open('big', 'wb').write(bytes(1 << 20))\n"
+                         "except OSError as e: print(e.errno)",
                          "--file-size", "64k")
         self.assert_ok(done, "27\n")
 
@@ -214,14 +231,15 @@ class Ends(cli.Case):
         self.assert_ok(done, "28 True\n")
 
     def test_a_limit_of_descriptors(self):
-        done = self.code("python", "x = []\ntry:\n for i in range(99): x.append(open('/dev/null'))\n"
+        done = self.code("python",
+                         "x = []\ntry:\n for i in range(99): x.append(open('/dev/null'))\n"
                          "except OSError as e: print(e.errno, i < 32)", "--open-files", "32")
         self.assert_ok(done, "24 True\n")
 
     def test_a_limit_of_processes(self):
         done = self.code("python", "import os, time\ntry:\n for i in range(99):\n"
-                         "  if os.fork() == 0: time.sleep(60)\nexcept OSError as e: print(e.errno, i < 16)",
-                         "--processes", "16")
+                         "  if os.fork() == 0: time.sleep(60)\n"
+                         "except OSError as e: print(e.errno, i < 16)", "--processes", "16")
         self.assert_ok(done, "11 True\n")
 
     def test_a_share_of_the_cpu_is_what_libraries_count(self):
@@ -245,8 +263,8 @@ class Ends(cli.Case):
 
 class Explain(cli.Case):
     def test_shows_the_plan_and_runs_nothing(self):
-        done = self.code("python", "open('made', 'w')", "--explain", "--memory", "77m", "--timeout", "9",
-                         "--dir", self.dir + ":rw")
+        done = self.code("python", "open('made', 'w')", "--explain", "--memory", "77m", "--timeout",
+                         "9", "--dir", self.dir + ":rw")
         self.assert_ok(done)
         self.assertEqual(os.listdir(self.dir), [])
         for word in ("77 MiB", "9 s", "/sandbox", "seccomp", "/usr", "python"):

@@ -21,10 +21,10 @@ class Streams(cli.Case):
         return cli.wait_until(lambda: cli.processes(MARKER))
 
     def test_output_comes_while_the_program_runs(self):
-        for stream, redirect in (("stdout", ""), ("stderr", ">&2")):
+        for number, stream in ((1, "stdout"), (2, "stderr")):
             with self.subTest(stream):
-                process = self.start("run", "-l", "sh", "--stdin", "-", "-c",
-                                     "echo ready %s; read line; echo \"got $line\" %s" % (redirect, redirect),
+                program = 'echo ready >&{0}; read line; echo "got $line" >&{0}'.format(number)
+                process = self.start("run", "-l", "sh", "--stdin", "-", "-c", program,
                                      stdin=subprocess.PIPE)
                 out = getattr(process, stream)
                 self.assertEqual(out.readline(), b"ready\n")
@@ -53,15 +53,15 @@ class Streams(cli.Case):
         read, write = os.pipe()
         os.close(read)
         with open(write, "wb") as out:
-            done = subprocess.run([cli.VIAL, "run", "--json", "-l", "sh", "-c", "echo hi"], stdout=out,
-                                  stderr=subprocess.PIPE, check=False)
+            done = subprocess.run([cli.VIAL, "run", "--json", "-l", "sh", "-c", "echo hi"],
+                                  stdout=out, stderr=subprocess.PIPE, check=False)
         self.assertEqual((done.returncode, done.stderr), (128 + signal.SIGPIPE, b""))
 
     def test_a_full_disk_is_our_failure(self):
         for options in ([], ["--json"]):
             with open("/dev/full", "wb") as full:
-                done = subprocess.run([cli.VIAL, "run", *options, "-l", "sh", "-c", "echo hi"], stdout=full,
-                                      stderr=subprocess.PIPE, text=True, check=False)
+                done = subprocess.run([cli.VIAL, "run", *options, "-l", "sh", "-c", "echo hi"],
+                                      stdout=full, stderr=subprocess.PIPE, text=True, check=False)
             self.assertEqual(done.returncode, cli.OURS)
             self.assertRegex(done.stderr, r"^vial: .*No space left on device\n$")
 
@@ -77,7 +77,8 @@ class Streams(cli.Case):
     def test_signals_end_the_run_and_are_our_exit_code(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(number.name):
-                process = self.start("run", "-l", "sh", "-c", "trap '' INT TERM HUP; echo up; sleep %s & wait; wait" % MARKER)
+                program = "trap '' INT TERM HUP; echo up; sleep %s & wait; wait" % MARKER
+                process = self.start("run", "-l", "sh", "-c", program)
                 self.assertEqual(process.stdout.readline(), b"up\n")
                 self.assertTrue(self.started())
                 process.send_signal(number)
