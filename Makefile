@@ -22,7 +22,7 @@ test: ## everything; ONLY="unit cli" for some stages
 
 bench: ## cold starts beside plain python3, bubblewrap, crun and docker
 	@tools/install-deps bench
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all && ninja -C $(BUILD) --quiet tests
 	@tests/bench/run
 
 fuzz: ## libFuzzer on every parser, FUZZ_SECONDS=60 each
@@ -44,7 +44,7 @@ tidy: ## clang-tidy over src/
 	@tools/test tidy
 
 clean: ## remove build*/
-	@rm -rf build build-asan build-clang build-fuzz
+	@rm -rf build build-asan build-clang build-fuzz build-kernel
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile

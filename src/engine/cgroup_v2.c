@@ -118,7 +118,8 @@ static void rearm(const struct cgroup *cg)
 {
 	char text[512];
 
-	(void)SYS(pread, cg->oom_fd, text, sizeof(text), 0);
+	ssize_t n = SYS(pread, cg->oom_fd, text, sizeof(text), 0);
+	(void)n; /* glibc insists that it be looked at */
 }
 
 static int prepare(struct cgroup *cg, struct err *e)

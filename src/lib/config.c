@@ -63,7 +63,7 @@ static const cyaml_schema_value_t config_schema = {
 };
 
 /* The parser says what is wrong in one line and where in another; keep both. */
-static void note(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
+static void PRINTF(3, 0) note(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
 {
 	struct buf *said = ctx;
 	char line[256];
