@@ -19,7 +19,7 @@
 #include <time.h>
 
 #define MIB    (1ull << 20)
-#define MEMORY (64 * MIB)
+#define MEMORY (32 * MIB)
 
 /* ---- parsers --------------------------------------------------------------------------- */
 
