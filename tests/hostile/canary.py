@@ -27,6 +27,7 @@ class Canary:
     def listen(self, patience_s=600, notice=lambda text: None):
         """Open the two sockets.  Holding them also keeps a second run of this suite waiting."""
         deadline = time.monotonic() + patience_s
+        told = False
         while True:
             try:
                 self.listeners = [_listen(socket.AF_UNIX, ABSTRACT),
@@ -35,7 +36,9 @@ class Canary:
             except OSError as error:
                 if time.monotonic() > deadline:
                     raise
-                notice("waiting for the canary sockets (another run?): %s" % error)
+                if not told:
+                    notice("waiting for the canary sockets (another run?): %s" % error)
+                told = True
                 time.sleep(2)
 
     def plant(self):
