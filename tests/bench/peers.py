@@ -1,0 +1,179 @@
+"""The rows of the table: what is compared, each with the isolation that vial has by default.
+
+A row is a command that prints "hi" from a fresh Python 3.  `missing` says why a
+row cannot be had on this host.
+"""
+import collections
+import json
+import os
+import shutil
+import subprocess
+
+PYTHON = "/usr/bin/python3"
+CODE = 'print("hi")'
+# Of all rows, so that none has more to read than another
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}
+UNIFIED = "/sys/fs/cgroup/unified"
+IMAGE = os.environ.get("VIAL_BENCH_IMAGE", "python:3.11-slim")
+KEYS = ("plain", "bare", "bwrap", "crun", "crun-cgroup", "docker-run", "docker-exec", "vial",
+        "vial-nocgroup")
+
+Row = collections.namedtuple("Row", "key title command missing", defaults=(None,))
+
+
+def all_rows(vial, scratch, stack):
+    """In the order of the table.  What must be undone afterwards goes on the stack."""
+    return [
+        Row("plain", "python3 -c, no isolation", [PYTHON, "-c", CODE]),
+        Row("bare", "python3 -I -S -c, no isolation", [PYTHON, "-I", "-S", "-c", CODE]),
+        bubblewrap(),
+        crun("crun", "crun, no cgroup", "disabled", scratch),
+        crun("crun-cgroup", "crun, cgroup", "cgroupfs", scratch),
+        *docker(stack),
+        Row("vial", "vial run, all layers", [vial, "run", "-l", "python", "-c", CODE]),
+        Row("vial-nocgroup", "vial run, no cgroup",
+            [vial, "run", "--allow-weak", "cgroup", "-l", "python", "-c", CODE]),
+    ]
+
+
+def links():
+    """What a merged /usr leaves in the root directory."""
+    return [name for name in ("bin", "sbin", "lib", "lib64") if os.path.islink("/" + name)]
+
+
+# ---- bubblewrap ------------------------------------------------------------------------------
+
+def bubblewrap():
+    """All namespaces, own ids, no capabilities; it has no cgroup and here no seccomp filter."""
+    title = "bubblewrap (no cgroup, seccomp)"
+    tool = shutil.which("bwrap")
+    if not tool:
+        return Row("bwrap", title, [], "not installed")
+    words = [tool, "--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000",
+             "--cap-drop", "ALL", "--hostname", "vial", "--die-with-parent", "--new-session",
+             "--clearenv"]
+    for name, value in ENVIRONMENT.items():
+        words += ["--setenv", name, value]
+    words += ["--ro-bind", "/usr", "/usr"]
+    for name in links():
+        words += ["--symlink", f"usr/{name}", f"/{name}"]
+    for path in ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"):
+        words += ["--ro-bind-try", path, path]
+    words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/sandbox",
+              "--remount-ro", "/", "--chdir", "/sandbox", PYTHON, "-c", CODE]
+    return Row("bwrap", title, words)
+
+
+# ---- crun ------------------------------------------------------------------------------------
+
+def mount(target, kind, source, *options):
+    return {"destination": target, "type": kind, "source": source, "options": list(options)}
+
+
+def bundle_config():
+    safe = ("nosuid", "nodev")
+    everyone = [{"containerID": 0, "hostID": 100000, "size": 65536}]
+    return {
+        "ociVersion": "1.0.0",
+        "process": {
+            "terminal": False,
+            "user": {"uid": 1000, "gid": 1000},
+            "args": [PYTHON, "-c", CODE],
+            "env": [f"{name}={value}" for name, value in ENVIRONMENT.items()],
+            "cwd": "/sandbox",
+            "capabilities": {},
+            "noNewPrivileges": True,
+        },
+        "root": {"path": "rootfs", "readonly": True},
+        "hostname": "vial",
+        "mounts": [
+            mount("/proc", "proc", "proc"),
+            mount("/dev", "tmpfs", "tmpfs", "nosuid", "mode=755", "size=64k"),
+            mount("/dev/pts", "devpts", "devpts", "nosuid", "noexec", "newinstance",
+                  "ptmxmode=0666", "mode=0620"),
+            mount("/dev/shm", "tmpfs", "shm", *safe, "mode=1777", "size=100m"),
+            mount("/usr", "bind", "/usr", "bind", "ro", *safe),
+            mount("/tmp", "tmpfs", "tmpfs", *safe, "mode=1777", "size=100m"),
+            mount("/sandbox", "tmpfs", "tmpfs", *safe, "mode=1777", "size=256m"),
+        ],
+        "linux": {
+            "namespaces": [{"type": kind} for kind in (
+                "pid", "network", "ipc", "uts", "mount", "user", "cgroup")],
+            "uidMappings": everyone,
+            "gidMappings": everyone,
+            "resources": {
+                "memory": {"limit": 512 << 20},
+                "pids": {"limit": 128},
+                "cpu": {"quota": 100000, "period": 100000},
+            },
+            "maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list"],
+            "readonlyPaths": ["/proc/sys", "/proc/bus", "/proc/irq"],
+        },
+    }
+
+
+def crun(key, title, manager, scratch):
+    """An OCI bundle of the host's /usr; no seccomp filter, as bubblewrap."""
+    tool = shutil.which("crun")
+    if not tool:
+        return Row(key, title, [], "not installed")
+    if os.geteuid() != 0:
+        return Row(key, title, [], "needs root for its id mapping")
+    bundle = os.path.join(scratch, key)
+    root = os.path.join(bundle, "rootfs")
+    for name in ("proc", "dev", "usr", "tmp", "sandbox", "sys"):
+        os.makedirs(os.path.join(root, name))
+    for name in links():
+        os.symlink(f"usr/{name}", os.path.join(root, name))
+    config = bundle_config()
+    if manager == "disabled":
+        del config["linux"]["resources"]
+    with open(os.path.join(bundle, "config.json"), "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    return Row(key, title, [tool, "--root", os.path.join(scratch, "crun-state"),
+                            f"--cgroup-manager={manager}", "run", "--bundle", bundle, "%n"])
+
+
+def hide_unified(rows):
+    """A prefix for commands that takes a cgroup2 mount beside v1's out of their sight."""
+    if not any(key.startswith("crun") for key in rows) or not os.path.ismount(UNIFIED):
+        return []
+    return ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", f'umount {UNIFIED} && exec "$@"', "sh"]
+
+
+# ---- docker ----------------------------------------------------------------------------------
+
+def ask(*words):
+    """What docker answers, or None with the last line of its complaint."""
+    try:
+        answer = subprocess.run(words, capture_output=True, text=True, timeout=30,
+                                stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return None, "no answer within 30 s"
+    if answer.returncode == 0:
+        return answer.stdout.strip(), None
+    return None, (answer.stderr.strip().splitlines() or ["it failed"])[-1]
+
+
+def docker(stack):
+    titles = {"docker-run": "docker run", "docker-exec": "docker exec"}
+    tool = shutil.which("docker")
+    reason = None if tool else "not installed"
+    if not reason:
+        _, reason = ask(tool, "version", "--format", "{{.Server.Version}}")
+    if not reason and ask(tool, "image", "inspect", IMAGE)[0] is None:
+        reason = f"no image {IMAGE} here (VIAL_BENCH_IMAGE names another)"
+    limits = ["--network", "none", "--memory", "512m", "--pids-limit", "128", "--cpus", "1",
+              "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--user", "1000"]
+    container = None
+    if not reason:
+        container, reason = ask(tool, "run", "-d", "--rm", *limits, IMAGE, "sleep", "3600")
+    if reason:
+        return [Row(key, title, [], reason) for key, title in titles.items()]
+    stack.callback(ask, tool, "rm", "-f", container)
+    return [
+        Row("docker-run", titles["docker-run"],
+            [tool, "run", "--rm", *limits, IMAGE, "python3", "-c", CODE]),
+        Row("docker-exec", titles["docker-exec"],
+            [tool, "exec", container, "python3", "-c", CODE]),
+    ]

@@ -1,0 +1,229 @@
+/*
+ * spawn - start commands and time them, adding as little as possible of its own.
+ *
+ *	bench-spawn rounds N GAP_MS < commands      each command once a round, one after the other
+ *	bench-spawn storm MILLISECONDS WIDTH < ...  the first command again and again, WIDTH at once
+ *
+ * Commands come on standard input: each word ended by a NUL, each command by an
+ * empty word.  The word "%n" becomes a name that no other run has.  Commands run
+ * with /dev/null as all of their standard streams.
+ *
+ * rounds prints "COMMAND MICROSECONDS STATUS" per run, from before the spawn until
+ * the wait returned; storm prints "RUNS FAILED MICROSECONDS" in the end.  In each round
+ * the order is drawn anew, so that what one command leaves to the kernel (network
+ * namespaces are dismantled after the exit) falls on all others alike.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+extern char **environ;
+
+struct command {
+	char *words[128]; /* NULL-terminated */
+	size_t count;
+};
+
+static struct command commands[16];
+static size_t command_count;
+static char text[65536]; /* what the words point into */
+static FILE *out, *complaints;
+
+static _Noreturn void fail(const char *what)
+{
+	fprintf(complaints, "bench-spawn: %s: %s\n", what, errno ? strerror(errno) : "malformed");
+	exit(2);
+}
+
+static int64_t now_us(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+static void add_word(char *word)
+{
+	struct command *command = &commands[command_count];
+
+	errno = 0;
+	if (command_count == ARRAY_LEN(commands))
+		fail("commands");
+	if (*word == '\0') {
+		if (command->count == 0)
+			fail("empty command");
+		command_count++;
+		return;
+	}
+	if (command->count + 1 == ARRAY_LEN(command->words))
+		fail(command->words[0]);
+	command->words[command->count++] = word;
+}
+
+static void read_commands(void)
+{
+	size_t len = fread(text, 1, sizeof(text), stdin);
+
+	errno = 0;
+	if (len < 2 || len == sizeof(text) || text[len - 1] != '\0')
+		fail("standard input");
+	for (char *word = text; word < text + len; word += strlen(word) + 1)
+		add_word(word);
+	if (text[len - 2] != '\0')
+		fail("last command");
+}
+
+static pid_t start(const struct command *command)
+{
+	static unsigned long number;
+	char name[64];
+	char *words[ARRAY_LEN(command->words)];
+	pid_t pid;
+
+	(void)snprintf(name, sizeof(name), "bench-%ld-%lu", (long)getpid(), number++);
+	for (size_t i = 0; i <= command->count; i++) {
+		words[i] = command->words[i];
+		if (words[i] && strcmp(words[i], "%n") == 0)
+			words[i] = name;
+	}
+	/* glibc's is a vfork: the child borrows our memory until it has exec'd. */
+	errno = posix_spawn(&pid, words[0], NULL, NULL, words, environ);
+	if (errno)
+		fail(words[0]);
+	return pid;
+}
+
+static int finish(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			fail("wait");
+	return status;
+}
+
+/* A permutation of 0..count-1 from a generator that starts alike in every run of the bench. */
+static void shuffle(size_t *order, size_t count)
+{
+	static uint64_t state = 88172645463325252u;
+
+	for (size_t i = 0; i < count; i++)
+		order[i] = i;
+	for (size_t i = count - 1; i > 0; i--) {
+		size_t other, held = order[i];
+
+		state ^= state << 13;
+		state ^= state >> 7;
+		state ^= state << 17;
+		other = state % (i + 1);
+		order[i] = order[other];
+		order[other] = held;
+	}
+}
+
+static void rounds(long count, long gap_ms)
+{
+	const struct timespec gap = { gap_ms / 1000, gap_ms % 1000 * 1000000 };
+	size_t order[ARRAY_LEN(commands)];
+
+	while (count-- > 0) {
+		shuffle(order, command_count);
+		for (size_t i = 0; i < command_count; i++) {
+			int64_t begin, end;
+			int status;
+
+			if (gap_ms > 0)
+				(void)nanosleep(&gap, NULL);
+			begin = now_us();
+			status = finish(start(&commands[order[i]]));
+			end = now_us();
+			fprintf(out, "%zu %lld %d\n", order[i], (long long)(end - begin), status);
+		}
+		if (fflush(out) != 0)
+			fail("output");
+	}
+}
+
+static void storm(long milliseconds, long width)
+{
+	int64_t begin = now_us(), stop = begin + milliseconds * 1000, end = begin;
+	long running = 0, runs = 0, failed = 0;
+
+	while (running < width) {
+		(void)start(&commands[0]);
+		running++;
+	}
+	while (running > 0) {
+		runs++;
+		failed += finish(-1) != 0;
+		running--;
+		end = now_us();
+		if (end < stop) {
+			(void)start(&commands[0]);
+			running++;
+		}
+	}
+	fprintf(out, "%ld %ld %lld\n", runs, failed, (long long)(end - begin));
+}
+
+static long number(const char *word)
+{
+	char *end;
+	long value = strtol(word, &end, 10);
+
+	errno = 0;
+	if (end == word || *end || value < 0 || value > 10000000)
+		fail(word);
+	return value;
+}
+
+/* Our own streams become /dev/null: children inherit them without any work. */
+static void detach_streams(void)
+{
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int out_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	int err_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+
+	complaints = stderr;
+	if (null_fd < 0 || out_fd < 0 || err_fd < 0)
+		fail("standard streams");
+	out = fdopen(out_fd, "w");
+	complaints = fdopen(err_fd, "w");
+	if (!out || !complaints)
+		exit(2);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (dup2(null_fd, fd) < 0)
+			fail("/dev/null");
+}
+
+int main(int argc, char **argv)
+{
+	void (*work)(long, long) = NULL;
+
+	if (argc == 4 && strcmp(argv[1], "rounds") == 0)
+		work = rounds;
+	else if (argc == 4 && strcmp(argv[1], "storm") == 0)
+		work = storm;
+	if (!work) {
+		fprintf(stderr, "usage: bench-spawn rounds N GAP_MS | storm MILLISECONDS WIDTH\n");
+		return 2;
+	}
+	complaints = stderr;
+	read_commands();
+	detach_streams();
+	work(number(argv[2]), number(argv[3]));
+	return fclose(out) == 0 ? 0 : 2;
+}
