@@ -359,13 +359,21 @@ static int make_dir(struct cgroup *cg, size_t i, struct err *e)
 static int set_limit(const struct cgroup *cg, const struct cgroup_setting *row,
 		     const struct limits *lim, struct err *e)
 {
+	int dir_fd = dir_of(cg, row->controller);
 	char text[32];
 
 	(void)snprintf(text, sizeof(text), "%" PRIu64, row->value(lim));
-	if (cgroup_write(dir_of(cg, row->controller), row->file, text) == 0)
+	if (cgroup_write(dir_fd, row->file, text) == 0)
 		return 0;
-	if ((row->need == IF_PRESENT && errno == ENOENT) || (row->ignored && errno == row->ignored))
+
+	int error = errno;
+	if (row->holds_anyway && row->holds_anyway(cg, lim, error))
 		return 0;
+	/* Looked for twice: doing without a limit shall not hang on one answer. */
+	if (row->need == IF_PRESENT && error == ENOENT &&
+	    SYS(faccessat, dir_fd, row->file, F_OK, 0) < 0 && errno == ENOENT)
+		return 0;
+	errno = error;
 	return err_sys(e, "cgroup %s: %s to %s", cg->name, text, row->file);
 }
 

@@ -58,7 +58,8 @@ struct cgroup_setting {
 	enum cgroup_need need;
 	const char *file;
 	uint64_t (*value)(const struct limits *lim);
-	int ignored; /* an errno that is no failure, or 0 */
+	/* NULL, or: does the limit hold all the same, although it could not be written? */
+	bool (*holds_anyway)(const struct cgroup *cg, const struct limits *lim, int error);
 };
 
 /* One account: the number in `file`, or the one behind `key`, goes to the field at `offset`. */

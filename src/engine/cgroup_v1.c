@@ -20,17 +20,54 @@
 
 static const unsigned wanted = CGROUP_MEMORY | CGROUP_PIDS | CGROUP_CPU | CGROUP_CPUACCT;
 
+/* Swappiness is a second line: the limit on memory and swap together is the first. */
+static bool is_optional(const struct cgroup *cg, const struct limits *lim, int error)
+{
+	(void)cg;
+	(void)lim;
+	(void)error;
+	return true;
+}
+
+/*
+ * The kernel refuses a quota above that of a group around us with EINVAL.  Then the
+ * tighter one holds; look for it.
+ */
+static bool is_tighter_around(const struct cgroup *cg, const struct limits *lim, int error)
+{
+	const struct cgroup_tree *tree = cg->host->trees;
+	char text[32];
+
+	while (!(tree->controllers & CGROUP_CPU))
+		tree++;
+	auto_close int fd = SYS(openat, tree->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	while (error == EINVAL && fd >= 0) {
+		if (cgroup_read(fd, "cpu.cfs_quota_us", text, sizeof(text)) < 0)
+			return false; /* above the root of the hierarchy */
+		long long quota = strtoll(text, NULL, 10);
+		if (cgroup_read(fd, "cpu.cfs_period_us", text, sizeof(text)) < 0)
+			return false;
+		long long period = strtoll(text, NULL, 10);
+		if (quota > 0 && (uint64_t)quota * 1000 < lim->cpu_millicores * (uint64_t)period)
+			return true;
+
+		int above = SYS(openat, fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		(void)close(fd);
+		fd = above;
+	}
+	return false;
+}
+
 /*
  * Memory before memory+swap: the kernel wants the second never below the first,
- * and equal means no swap.  A quota above that of the group around us is EINVAL;
- * the tighter one around us then holds, which is what the caller asked for and less.
+ * and equal means no swap.
  */
 static const struct cgroup_setting settings[] = {
-	{ CGROUP_MEMORY, IF_PRESENT, "memory.swappiness", cgroup_limit_zero, EINVAL },
-	{ CGROUP_MEMORY, ALWAYS, "memory.limit_in_bytes", cgroup_limit_memory, 0 },
-	{ CGROUP_MEMORY, IF_PRESENT, "memory.memsw.limit_in_bytes", cgroup_limit_memory, 0 },
-	{ CGROUP_PIDS, ALWAYS, "pids.max", cgroup_limit_processes, 0 },
-	{ CGROUP_CPU, ALWAYS, "cpu.cfs_quota_us", cgroup_limit_cpu_quota_us, EINVAL },
+	{ CGROUP_MEMORY, IF_PRESENT, "memory.swappiness", cgroup_limit_zero, is_optional },
+	{ CGROUP_MEMORY, ALWAYS, "memory.limit_in_bytes", cgroup_limit_memory, NULL },
+	{ CGROUP_MEMORY, IF_PRESENT, "memory.memsw.limit_in_bytes", cgroup_limit_memory, NULL },
+	{ CGROUP_PIDS, ALWAYS, "pids.max", cgroup_limit_processes, NULL },
+	{ CGROUP_CPU, ALWAYS, "cpu.cfs_quota_us", cgroup_limit_cpu_quota_us, is_tighter_around },
 	{ 0 },
 };
 
@@ -157,6 +194,9 @@ static int add_mount(struct cgroup_host *host, const struct cgroup_mount *mount,
 	int error = errno;
 	if (fd >= 0)
 		(void)close(fd);
+	errno = error;
+	if (error != ENOENT && error != EACCES && error != EROFS)
+		return err_sys(e, "cgroup %s", path); /* no answer: not to be taken for a no */
 	buf_printf(why, "no groups can be made in %s: %s%s", path, strerrordesc_np(error),
 		   what_to_do(error));
 	return 0;
@@ -166,7 +206,8 @@ static bool has_file(const struct cgroup_host *host, unsigned controller, const 
 {
 	for (size_t i = 0; i < host->tree_count; i++)
 		if (host->trees[i].controllers & controller)
-			return SYS(faccessat, host->trees[i].fd, file, F_OK, 0) == 0;
+			return SYS(faccessat, host->trees[i].fd, file, F_OK, 0) == 0 ||
+			       errno != ENOENT;
 	return false;
 }
 

@@ -25,11 +25,11 @@
 
 /* oom.group: a program that lost one of its processes to the limit is not worth finishing. */
 static const struct cgroup_setting settings[] = {
-	{ CGROUP_MEMORY, ALWAYS, "memory.max", cgroup_limit_memory, 0 },
-	{ CGROUP_MEMORY, IF_PRESENT, "memory.swap.max", cgroup_limit_zero, 0 },
-	{ CGROUP_MEMORY, IF_PRESENT, "memory.oom.group", cgroup_limit_one, 0 },
-	{ CGROUP_PIDS, ALWAYS, "pids.max", cgroup_limit_processes, 0 },
-	{ CGROUP_CPU, ALWAYS, "cpu.max", cgroup_limit_cpu_quota_us, 0 },
+	{ CGROUP_MEMORY, ALWAYS, "memory.max", cgroup_limit_memory, NULL },
+	{ CGROUP_MEMORY, IF_PRESENT, "memory.swap.max", cgroup_limit_zero, NULL },
+	{ CGROUP_MEMORY, IF_PRESENT, "memory.oom.group", cgroup_limit_one, NULL },
+	{ CGROUP_PIDS, ALWAYS, "pids.max", cgroup_limit_processes, NULL },
+	{ CGROUP_CPU, ALWAYS, "cpu.max", cgroup_limit_cpu_quota_us, NULL },
 	{ 0 },
 };
 
