@@ -110,6 +110,9 @@ VIAL_API void vial_job_free(struct vial_job *job); /* NULL is fine */
 VIAL_API int vial_job_code(struct vial_job *job, const char *name, const void *bytes, size_t len,
 			   struct vial_error *error);
 
+/* Or run a file that is in the workspace already, given by vial_job_dir() or vial_job_file(). */
+VIAL_API int vial_job_program(struct vial_job *job, const char *name, struct vial_error *error);
+
 VIAL_API int vial_job_limit(struct vial_job *job, const char *name, const char *value,
 			    struct vial_error *error); /* "memory", "512m" */
 VIAL_API int vial_job_arg(struct vial_job *job, const char *arg, struct vial_error *error);
@@ -141,7 +144,8 @@ VIAL_API int vial_job_network(struct vial_job *job, const char *mode, struct via
 /* Layers this job may do without, comma separated: "cgroup,uid". */
 VIAL_API int vial_job_allow_weak(struct vial_job *job, const char *layers, struct vial_error *error);
 
-/* A file name or a glob, relative to the workspace, to hand back with the result. */
+/* A file to hand back with the result: a name relative to the workspace, or a pattern (* ? [...]),
+ * which finds what the run created or changed. */
 VIAL_API int vial_job_export(struct vial_job *job, const char *pattern, struct vial_error *error);
 
 enum vial_stream { VIAL_STDOUT = 1, VIAL_STDERR = 2 };
@@ -182,7 +186,7 @@ struct vial_file {
 struct vial_result {
 	enum vial_outcome outcome;
 	const char *stage; /* "compile" or "run": where it ended */
-	int exit_code;     /* -1 unless VIAL_EXITED */
+	int exit_code;     /* -1 when a signal ended it */
 	int signal;        /* 0 unless a signal ended it */
 	int timed_out, oom;
 	const char *limit; /* which limit ended it: "timeout", "cpu-time", "memory", "workspace"; "" */

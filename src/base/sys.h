@@ -72,6 +72,11 @@ static inline int sys_setresuid(uid_t id)
 	return (int)syscall(SYS_setresuid, id, id, id);
 }
 
+static inline int sys_seteuid(uid_t id)
+{
+	return (int)syscall(SYS_setresuid, -1, id, -1);
+}
+
 static inline int sys_setresgid(gid_t id)
 {
 	return (int)syscall(SYS_setresgid, id, id, id);

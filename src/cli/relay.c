@@ -1,6 +1,7 @@
 #include "cli/relay.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,6 +19,7 @@ struct chunk {
 struct relay {
 	struct vial_job *job;
 	pthread_t thread;
+	bool has_thread; /* only once a reader is slower than the guest */
 
 	pthread_mutex_t lock;
 	pthread_cond_t more;
@@ -94,7 +96,6 @@ static void *write_chunks(void *arg)
 int relay_create(struct relay **ret, struct vial_job *job, struct err *e)
 {
 	struct relay *r = calloc(1, sizeof(*r));
-	sigset_t all, before;
 
 	if (!r)
 		return err_sys(e, "output");
@@ -102,32 +103,69 @@ int relay_create(struct relay **ret, struct vial_job *job, struct err *e)
 	r->last = &r->first;
 	(void)pthread_mutex_init(&r->lock, NULL);
 	(void)pthread_cond_init(&r->more, NULL);
+	*ret = r;
+	return 0;
+}
 
+static int start_thread(struct relay *r)
+{
+	sigset_t all, before;
+
+	if (r->has_thread)
+		return 0;
 	/* Signals are the main thread's: a handler here would interrupt the wrong wait. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	int error = pthread_create(&r->thread, NULL, write_chunks, r);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (error) {
-		free(r);
-		errno = error;
-		return err_sys(e, "output: thread");
+	r->has_thread = error == 0;
+	return error;
+}
+
+/* What can be written without waiting; a pipe that polls writable takes PIPE_BUF bytes. */
+static size_t write_now(struct relay *r, int fd, const char *bytes, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		struct pollfd room = { .fd = fd, .events = POLLOUT };
+		if (poll(&room, 1, 0) != 1 || !(room.revents & (POLLOUT | POLLERR)))
+			break;
+		ssize_t n = write(fd, bytes + done, len - done < PIPE_BUF ? len - done : PIPE_BUF);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n < 0) {
+			fail(r, errno);
+			return len;
+		}
+		done += (size_t)n;
 	}
-	*ret = r;
-	return 0;
+	return done;
 }
 
 void relay_output(enum vial_stream stream, const char *bytes, size_t len, void *relay)
 {
 	struct relay *r = relay;
-	struct chunk *chunk = malloc(sizeof(*chunk) + len);
+	int fd = stream == VIAL_STDERR ? STDERR_FILENO : STDOUT_FILENO;
 
-	if (!chunk) {
-		fail(r, ENOMEM);
+	if (!r->has_thread) {
+		if (r->error)
+			return;
+		size_t done = write_now(r, fd, bytes, len);
+		bytes += done;
+		len -= done;
+		if (len == 0)
+			return;
+	}
+	struct chunk *chunk = malloc(sizeof(*chunk) + len);
+	int error = chunk ? start_thread(r) : ENOMEM;
+	if (error) {
+		free(chunk);
+		fail(r, error);
 		return;
 	}
 	chunk->next = NULL;
-	chunk->fd = stream == VIAL_STDERR ? STDERR_FILENO : STDOUT_FILENO;
+	chunk->fd = fd;
 	chunk->len = len;
 	memcpy(chunk->bytes, bytes, len);
 
@@ -145,9 +183,9 @@ int relay_drain(struct relay *r, int wait_ms)
 	(void)pthread_cond_signal(&r->more);
 	(void)pthread_mutex_unlock(&r->lock);
 
-	if (wait_ms < 0) {
+	if (r->has_thread && wait_ms < 0) {
 		(void)pthread_join(r->thread, NULL);
-	} else {
+	} else if (r->has_thread) {
 		struct timespec until;
 
 		(void)clock_gettime(CLOCK_REALTIME, &until);

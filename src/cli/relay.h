@@ -3,8 +3,9 @@
  * relay - a guest's output on its way to our stdout and stderr.
  *
  * vial_run() must never wait for whoever reads our output: while it waits it
- * watches no clock.  So its callback only queues, and a thread writes.  The
- * queue is bounded by the run's output limit, which cuts before us.
+ * watches no clock.  So its callback writes what can be written at once; the rest
+ * is queued, and a thread writes it.  The queue is bounded by the run's output
+ * limit, which cuts before us.
  */
 #include "base/err.h"
 #include "base/own.h"

@@ -68,6 +68,8 @@ static int add_dir(void *target, const struct option *opt, const char *value, st
 		return err_set(e, ERR_INVALID, "'%.100s' is not HOST[:/INSIDE][:ro|:rw]", value);
 	if (!inside && writable)
 		req->writable_dir = value;
+	if (!inside && !req->workspace)
+		req->workspace = realpath(host, NULL);
 	return checked(vial_job_dir(req->job, host, inside, writable, &error), &error, e);
 }
 
@@ -269,6 +271,18 @@ static int create_job(struct request *req, const char *source, struct err *e)
 	return 0;
 }
 
+/* A program that lies in the workspace is run where it lies, beside the files it imports. */
+static int run_in_place(struct request *req, const char *source, struct err *e)
+{
+	size_t len = req->workspace ? strlen(req->workspace) : 0;
+	auto_free char *path = len && source && strcmp(source, "-") != 0 ? realpath(source, NULL) : NULL;
+	struct vial_error error;
+
+	if (!path || strncmp(path, req->workspace, len) != 0 || path[len] != '/')
+		return 0;
+	return checked(vial_job_program(req->job, path + len + 1, &error), &error, e);
+}
+
 static int add_input(struct request *req, const char *source, struct err *e)
 {
 	bool is_ours = req->input && strcmp(req->input, "-") == 0;
@@ -366,6 +380,7 @@ void request_done(struct request *req)
 	vial_close(req->host);
 	options_done(&req->options);
 	free(req->rows);
+	free(req->workspace);
 	closep(&req->stdin_fd);
 }
 
@@ -384,7 +399,7 @@ int request_parse(struct request *req, int argc, char **argv, struct err *e)
 	if (cli_open(&req->host, req->config, e) < 0)
 		return -1;
 	if (create_job(req, source, e) < 0 || options_apply(&req->options, e) < 0 ||
-	    add_input(req, source, e) < 0 || check(req, e) < 0)
+	    run_in_place(req, source, e) < 0 || add_input(req, source, e) < 0 || check(req, e) < 0)
 		return blame_input(e);
 	if (req->read_only && vial_job_writable(req->job, 0, &error) < 0)
 		return cli_from_vial(e, &error);

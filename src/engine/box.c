@@ -6,17 +6,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 struct box {
 	const struct box_spec *spec;
 	struct lease lease; /* copied: spawns outlive the spec */
+	bool share_network;
 	pid_t init;
 	int init_fd;        /* pidfd */
 	int channel;        /* its end is init's end */
@@ -67,8 +70,50 @@ int box_workspace(const struct box *box)
 	return box->workspace;
 }
 
+/*
+ * The kernel charges what a user namespace uses (inotify, keys, further namespaces) to its owner
+ * too: the effective uid that made it.  Were that ours, all sandboxes would draw on one budget.
+ * So for the length of one clone() this thread has the sandbox's uid, with its capabilities
+ * raised again.  The way back is free: a real uid of 0 may always return.
+ */
+struct disguise {
+	bool active;
+	int dumpable;
+	uid_t euid;
+};
+
+static int disguise_enter(struct disguise *d, const struct lease *lease, struct err *e)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2];
+
+	*d = (struct disguise){ .active = lease->own_uids && geteuid() == 0, .euid = geteuid() };
+	if (!d->active)
+		return 0;
+	d->dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+	if (syscall(SYS_capget, &head, caps) < 0)
+		return err_sys(e, "capget");
+	if (SYS(sys_seteuid, lease->init_uid) < 0)
+		return err_sys(e, "owner of the namespaces");
+	caps[0].effective = caps[0].permitted;
+	caps[1].effective = caps[1].permitted;
+	/* Changing ids made this process, and would make pid 1, not dumpable: its maps out of reach. */
+	if (SYS(sys_capset, &head, caps) < 0 || SYS(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return err_sys(e, "owner of the namespaces");
+	return 0;
+}
+
+static void disguise_leave(struct disguise *d)
+{
+	if (!d->active)
+		return;
+	(void)sys_seteuid(d->euid);
+	(void)prctl(PR_SET_DUMPABLE, d->dumpable, 0, 0, 0);
+}
+
 static int start_init(struct box *box, int far_end, struct err *e)
 {
+	AUTO(disguise_leave) struct disguise disguise;
 	struct clone_args args = {
 		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND | CLONE_NEWUSER | CLONE_NEWPID |
 			 CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
@@ -76,6 +121,8 @@ static int start_init(struct box *box, int far_end, struct err *e)
 		.pidfd = (uintptr_t)&box->init_fd,
 	};
 
+	if (disguise_enter(&disguise, &box->lease, e) < 0)
+		return -1;
 	box->init = SYS(sys_clone3, &args);
 	if (box->init == 0)
 		init_main(box->spec, far_end);
@@ -98,6 +145,7 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 		return err_sys(e, "box");
 	box->spec = spec;
 	box->lease = *spec->lease;
+	box->share_network = spec->share_network;
 	box->init_fd = box->channel = box->workspace = -1;
 	memset(box->ns, -1, sizeof(box->ns));
 
@@ -203,6 +251,8 @@ _Noreturn static void spawner_main(const struct spawn *s)
 
 	/* The user namespace first: it brings the capabilities that the others ask for. */
 	for (int i = 0; i < NS_COUNT_; i++) {
+		if (i == NS_NET && s->box->share_network)
+			continue; /* we are in it, and hold no power over it */
 		if (SYS(setns, s->box->ns[i], flags[i]) < 0) {
 			err_sys(&e, "setns");
 			spawner_fail(s, &e);

@@ -65,7 +65,7 @@ static int set_oom_score(struct enter *in, struct err *e)
 
 static int set_rlimits(struct enter *in, struct err *e)
 {
-	return rlimit_apply(in->guest, e);
+	return rlimit_apply(in->guest, in->box->lease, e);
 }
 
 static int become_guest(struct enter *in, struct err *e)
@@ -116,12 +116,12 @@ static const struct {
 	{ "session", new_session },      /* no controlling terminal, no inherited signals */
 	{ "cgroup", enter_cgroup },      /* first, so that all that follows is accounted */
 	{ "oom", set_oom_score },        /* needs the privilege that "caps" takes */
-	{ "rlimit", set_rlimits },       /* hard limits: a guest can only lower them */
 	{ "ids", become_guest },         /* while we may */
 	{ "caps", drop_caps },           /* none left, none to regain */
 	{ "cwd", change_dir },
 	{ "landlock", restrict_files },  /* needs no_new_privs */
 	{ "fds", arrange_fds },          /* nothing of the keeper's leaks */
+	{ "rlimit", set_rlimits },       /* hard limits, after the last descriptor of ours was opened */
 	{ "seccomp", filter_calls },     /* last: it forbids the calls used above */
 };
 

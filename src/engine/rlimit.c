@@ -17,16 +17,19 @@ struct rule {
 	uint64_t soft, hard;
 };
 
-int rlimit_apply(const struct guest_spec *guest, struct err *e)
+int rlimit_apply(const struct guest_spec *guest, const struct lease *lease, struct err *e)
 {
 	const struct limits *lim = guest->limits;
 	uint64_t data = guest->data_bytes ? guest->data_bytes : RLIM_INFINITY;
 	/* SIGXCPU a second before SIGKILL; the keeper's own clock is finer than both. */
 	uint64_t cpu = lim->cpu_ms / 1000 + 1;
+	/* Counted per user and user namespace; without uids of its own, pid 1 counts with the guest. */
+	uint64_t processes = lim->processes + (lease->own_uids ? 0 : 1);
 	const struct rule rules[] = {
 		{ "core", RLIMIT_CORE, 0, 0 },
 		{ "nofile", RLIMIT_NOFILE, lim->open_files, lim->open_files },
 		{ "fsize", RLIMIT_FSIZE, lim->file_bytes, lim->file_bytes },
+		{ "nproc", RLIMIT_NPROC, processes, processes },
 		{ "data", RLIMIT_DATA, data, data },
 		{ "cpu", RLIMIT_CPU, cpu, cpu + 1 },
 		{ "stack", RLIMIT_STACK, STACK_BYTES, STACK_BYTES },

@@ -25,7 +25,7 @@ int creds_drop_caps(struct err *e) MUST_USE;     /* all we hold, and no_new_priv
 int creds_drop_for_good(struct err *e) MUST_USE; /* all there are: bounding set, securebits too */
 
 /* ---- rlimit.c ---- */
-int rlimit_apply(const struct guest_spec *guest, struct err *e) MUST_USE;
+int rlimit_apply(const struct guest_spec *guest, const struct lease *lease, struct err *e) MUST_USE;
 
 /* ---- fds.c ---- */
 int fds_close_from(int first, int keep, struct err *e) MUST_USE; /* `keep` -1: none */

@@ -45,7 +45,7 @@ static int put_files(struct execution *x, struct err *e)
 {
 	const struct vial_job *job = x->job;
 
-	if (job->has_code && !x->plan.code_aside &&
+	if (job->code.bytes && !x->plan.code_aside &&
 	    workspace_put(&x->workspace, job->code.name, job->code.bytes, job->code.len, e) < 0)
 		return -1;
 	for (size_t i = 0; i < job->file_count; i++) {
@@ -173,7 +173,7 @@ int vial_run(const struct vial_result **ret, struct vial_job *job, struct vial_e
 		return -1;
 	result_read_error(r, job->runtime);
 	if (result_list_changed(r, &x.workspace, &x.mark, e) < 0 ||
-	    result_export(r, &x.workspace, job, e) < 0)
+	    result_export(r, &x.workspace, &x.mark, job, e) < 0)
 		return -1;
 	*ret = &take_ptr(&r)->pub;
 	return 0;

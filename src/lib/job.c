@@ -109,6 +109,27 @@ static int copy_bytes(char **ret, const void *bytes, size_t len, struct err *e)
 	return 0;
 }
 
+static int name_code(struct vial_job *job, const char *name, struct err *e)
+{
+	if (workspace_check_name(name, e) < 0)
+		return -1;
+	char *copy = strdup(name);
+	if (!copy)
+		return err_sys(e, "code");
+	free(job->code.name);
+	job->code.name = copy;
+	return 0;
+}
+
+int vial_job_program(struct vial_job *job, const char *name, struct vial_error *error)
+{
+	if (name_code(job, name, err_of(error)) < 0)
+		return -1;
+	free(take_ptr(&job->code.bytes));
+	job->has_code = true;
+	return 0;
+}
+
 int vial_job_code(struct vial_job *job, const char *name, const void *bytes, size_t len,
 		  struct vial_error *error)
 {
@@ -116,15 +137,8 @@ int vial_job_code(struct vial_job *job, const char *name, const void *bytes, siz
 
 	if (len > JOB_CODE_MAX)
 		return err_set(e, ERR_LIMIT, "code is larger than %u MiB", JOB_CODE_MAX >> 20);
-	if (name) {
-		char *copy = strdup(name);
-		if (!copy || workspace_check_name(name, e) < 0) {
-			free(copy);
-			return copy ? -1 : err_sys(e, "code");
-		}
-		free(job->code.name);
-		job->code.name = copy;
-	}
+	if (name && name_code(job, name, e) < 0)
+		return -1;
 	if (copy_bytes(&job->code.bytes, bytes, len, e) < 0)
 		return -1;
 	job->code.len = len;

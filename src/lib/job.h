@@ -32,7 +32,7 @@ struct vial_job {
 	struct vial *host;
 	const struct runtime *runtime;
 	struct limits limits;
-	struct job_file code; /* name is never NULL */
+	struct job_file code; /* name is never NULL; bytes NULL: it is in the workspace already */
 	bool has_code;
 	const char *const *command; /* instead of code: a template of the language's row */
 	struct strings args, env, exports; /* env as NAME=VALUE */

@@ -282,7 +282,7 @@ static int language_rows(struct plan *p, const struct vial_job *job, const struc
 
 static int code_rows(struct plan *p, const struct vial_job *job)
 {
-	p->code_aside = job->has_code && job_workspace_dir(job);
+	p->code_aside = job->code.bytes && job_workspace_dir(job);
 	if (p->code_aside) {
 		const char *target = own(p, CODE_DIR "/%s", job->code.name);
 		struct mount_spec *m = row(p, MOUNT_TEXT, target, job->code.bytes, 0);
@@ -362,11 +362,6 @@ static int fill_env(struct plan *p, const struct vial_job *job, struct err *e)
 			return -1;
 	for (size_t i = 0; threads[i]; i++) {
 		const char *pair = own(p, "%s=%lu", threads[i], (unsigned long)cores);
-		if (!pair || add_env(p, pair, e) < 0)
-			return -1;
-	}
-	if (p->code_aside && job->runtime->search_env) {
-		const char *pair = own(p, "%s=%s", job->runtime->search_env, job->workdir);
 		if (!pair || add_env(p, pair, e) < 0)
 			return -1;
 	}

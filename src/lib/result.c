@@ -120,22 +120,12 @@ void result_read_error(struct result *r, const struct runtime *rt)
 /* ---- files ----------------------------------------------------------------------------- */
 
 struct listing {
-	struct result *r;
-	bool only_changed;
-	const char *const *patterns; /* NULL: all */
+	const char *const *patterns; /* NULL: whatever changed */
 	size_t max;
 	struct vial_file *files;
 	size_t count;
 	bool cut, failed;
 };
-
-static bool has_file(const struct listing *l, const char *path)
-{
-	for (size_t i = 0; i < l->count; i++)
-		if (strcmp(l->files[i].path, path) == 0)
-			return true;
-	return false;
-}
 
 static void add_file(struct listing *l, const char *path, uint64_t size)
 {
@@ -155,23 +145,27 @@ static void add_file(struct listing *l, const char *path, uint64_t size)
 	l->files[l->count++] = (struct vial_file){ .path = copy, .size = size };
 }
 
+static bool wanted(const struct listing *l, const struct workspace_entry *entry)
+{
+	if (!l->patterns)
+		return entry->changed;
+	for (size_t i = 0; l->patterns[i]; i++) {
+		/* A pattern is a name first: "[Video] a.pptx" is a file, not a set of characters. */
+		if (strcmp(l->patterns[i], entry->path) == 0)
+			return true;
+		if (entry->changed &&
+		    fnmatch(l->patterns[i], entry->path, FNM_PATHNAME | FNM_PERIOD) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool visit(const struct workspace_entry *entry, void *arg)
 {
 	struct listing *l = arg;
 
-	if (l->only_changed && !entry->changed)
-		return true;
-	if (!l->patterns) {
+	if (wanted(l, entry))
 		add_file(l, entry->path, entry->size);
-		return !l->failed;
-	}
-	for (size_t i = 0; l->patterns[i]; i++) {
-		if (fnmatch(l->patterns[i], entry->path, FNM_PATHNAME | FNM_PERIOD) == 0) {
-			if (!has_file(l, entry->path))
-				add_file(l, entry->path, entry->size);
-			break;
-		}
-	}
 	return !l->failed;
 }
 
@@ -183,7 +177,7 @@ static int by_path(const void *a, const void *b)
 int result_list_changed(struct result *r, const struct workspace *ws, const struct timespec *mark,
 			struct err *e)
 {
-	struct listing l = { .r = r, .only_changed = true, .max = CHANGED_MAX };
+	struct listing l = { .max = CHANGED_MAX };
 	bool complete = workspace_walk(ws, mark, visit, &l);
 
 	r->changed = l.files;
@@ -205,28 +199,35 @@ static void read_export(struct result *r, size_t i, const struct workspace *ws, 
 	if (workspace_read(content, ws, f->path, &failed) < 0) {
 		buf_done(content);
 		f->error = strdup(failed.msg);
-		if (!f->error)
-			f->error = NULL;
 		return;
 	}
 	f->size = content->len;
 	f->content = bytes_of(content);
 }
 
-int result_export(struct result *r, const struct workspace *ws, const struct vial_job *job,
-		  struct err *e)
+/* A name that found nothing is an entry too: with the reason instead of content. */
+static void add_missing(struct listing *l)
 {
-	struct listing l = { .r = r, .patterns = (const char *const *)job->exports.items,
-			     .max = CHANGED_MAX };
+	for (size_t i = 0; l->patterns[i]; i++) {
+		bool found = strpbrk(l->patterns[i], "*?") != NULL;
+		for (size_t k = 0; k < l->count && !found; k++)
+			found = fnmatch(l->patterns[i], l->files[k].path, FNM_PATHNAME) == 0 ||
+				strcmp(l->patterns[i], l->files[k].path) == 0;
+		if (!found)
+			add_file(l, l->patterns[i], 0);
+	}
+}
+
+int result_export(struct result *r, const struct workspace *ws, const struct timespec *mark,
+		  const struct vial_job *job, struct err *e)
+{
+	struct listing l = { .patterns = (const char *const *)job->exports.items, .max = CHANGED_MAX };
 	uint64_t left = job->limits.workspace_bytes;
 
 	if (job->exports.count == 0)
 		return 0;
-	/* A pattern is a name first: "[Video] a.pptx" is a file, not a set of characters. */
-	for (size_t i = 0; i < job->exports.count; i++)
-		if (!strpbrk(job->exports.items[i], "*?") && !has_file(&l, job->exports.items[i]))
-			add_file(&l, job->exports.items[i], 0);
-	(void)workspace_walk(ws, NULL, visit, &l);
+	(void)workspace_walk(ws, mark, visit, &l);
+	add_missing(&l);
 	r->exports = l.files;
 	r->pub.exports = l.files;
 	r->contents = calloc(l.count + 1, sizeof(*r->contents));

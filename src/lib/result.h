@@ -27,5 +27,5 @@ void result_read_error(struct result *r, const struct runtime *rt);
 /* What the guest left in its workspace; what cannot be had is said in the entry. */
 int result_list_changed(struct result *r, const struct workspace *ws, const struct timespec *mark,
 			struct err *e) MUST_USE;
-int result_export(struct result *r, const struct workspace *ws, const struct vial_job *job,
-		  struct err *e) MUST_USE;
+int result_export(struct result *r, const struct workspace *ws, const struct timespec *mark,
+		  const struct vial_job *job, struct err *e) MUST_USE;

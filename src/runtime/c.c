@@ -98,28 +98,29 @@ static bool corruption(struct exception *ex, struct text line)
 
 static bool read_crash(struct exception *ret, const char *err, size_t len)
 {
-	struct exception ex = { 0 };
+	struct lines l = lines_last(err, len);
+	struct exception ex = { 0 }, next = { 0 };
 	bool is_thrown = false;
 
-	for (struct lines l = lines_last(err, len); lines_next(&l);) {
-		struct exception next = { .trace_start = l.start };
+	while (lines_next(&l)) {
 		struct text line = l.line;
 		bool is_uncaught = uncaught(&next, line);
 
 		if (is_uncaught || assertion(&next, line) || sanitizer(&next, line) ||
 		    corruption(&next, line)) {
 			ex = next;
+			next = (struct exception){ 0 };
+			ex.trace_start = l.start;
 			is_thrown = is_uncaught;
 		} else if (is_thrown) {
 			(void)text_skip(&line, "  what():  ");
 			exception_say(&ex, line);
 		}
-		if (ex.type[0])
-			exception_trace(&ex, &l, ex.trace_start, l.end);
 	}
 	if (!ex.type[0])
 		return false;
 	exception_trim(&ex);
+	exception_trace(&ex, &l, ex.trace_start, l.end);
 	*ret = ex;
 	return true;
 }

@@ -178,7 +178,6 @@ const struct runtime runtime_javascript = {
 	.tools = (const char *const[]){ "/usr/bin/node", "/usr/local/bin/node", NULL },
 	.run = (const char *const[]){ "%i", "--max-old-space-size=%h", "%s", NULL },
 	.version = (const char *const[]){ "%i", "--version", NULL },
-	.search_env = "NODE_PATH",
 	.warmth = WARM_PARKED,
 	.package = "nodejs",
 	.read_error = read_error,

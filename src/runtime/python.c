@@ -206,7 +206,6 @@ const struct runtime runtime_python = {
 	.run = (const char *const[]){ "%i", "-s", "%s", NULL },
 	.version = (const char *const[]){ "%i", "--version", NULL },
 	.env = (const char *const[]){ "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", NULL },
-	.search_env = "PYTHONPATH",
 	.limit_data = true,
 	.warmth = WARM_FORK,
 	.package = "python3",

@@ -6,33 +6,9 @@
 
 /* ---- texts ----------------------------------------------------------------------------- */
 
-struct text text_of(const char *s)
-{
-	return (struct text){ s, strlen(s) };
-}
-
-bool text_is(struct text t, const char *word)
-{
-	return t.len == strlen(word) && memcmp(t.at, word, t.len) == 0;
-}
-
 bool text_same(struct text a, struct text b)
 {
 	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
-}
-
-bool text_starts(struct text t, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	return t.len >= n && memcmp(t.at, prefix, n) == 0;
-}
-
-bool text_ends(struct text t, const char *suffix)
-{
-	size_t n = strlen(suffix);
-
-	return t.len >= n && memcmp(t.at + t.len - n, suffix, n) == 0;
 }
 
 bool text_has(struct text t, const char *part)
@@ -78,25 +54,6 @@ bool text_is_name(struct text t)
 			return false;
 	}
 	return t.at[t.len - 1] != ':' && (!is_inner || text_has(t, ".<locals>."));
-}
-
-bool text_skip(struct text *t, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	if (!text_starts(*t, prefix))
-		return false;
-	t->at += n;
-	t->len -= n;
-	return true;
-}
-
-bool text_chop(struct text *t, const char *suffix)
-{
-	if (!text_ends(*t, suffix))
-		return false;
-	t->len -= strlen(suffix);
-	return true;
 }
 
 bool text_split(struct text *ret_before, struct text *t, const char *separator)
@@ -205,6 +162,10 @@ bool exception_is_memory(const struct exception *ex)
 {
 	struct text type = text_of(ex->type);
 
+	/* CPython's parser gives up on source that nests too deep with a bare MemoryError: no frame
+	 * in it, and no memory missing. */
+	if (text_is(type, "MemoryError") && !ex->line)
+		return false;
 	/* numpy's _ArrayMemoryError and its like are MemoryErrors too. */
 	return text_ends(type, "MemoryError") || text_is(type, "std::bad_alloc") ||
 	       text_is(type, "OutOfMemory");

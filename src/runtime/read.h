@@ -10,6 +10,8 @@
  */
 #include "runtime/runtime.h"
 
+#include <string.h>
+
 #define READ_WINDOW (1u << 20)
 
 /* Some of the guest's bytes. */
@@ -18,18 +20,15 @@ struct text {
 	size_t len;
 };
 
-struct text text_of(const char *s);
-
-/* Each of these is true only when it applies; a text given by pointer is cut only then. */
-bool text_is(struct text t, const char *word);
+/*
+ * Each of these is true only when it applies; a text given by pointer is cut
+ * only then.  A few more are inline, at the end of this file: they are asked
+ * about every line, with a constant that makes them a comparison or two.
+ */
 bool text_same(struct text a, struct text b);
-bool text_starts(struct text t, const char *prefix);
-bool text_ends(struct text t, const char *suffix);
 bool text_has(struct text t, const char *part);
 bool text_is_blank(struct text t);
 bool text_is_name(struct text t); /* could name a class: "json.decoder.JSONDecodeError" */
-bool text_skip(struct text *t, const char *prefix);
-bool text_chop(struct text *t, const char *suffix);
 bool text_split(struct text *ret_before, struct text *t, const char *separator); /* at the first */
 bool text_number(long *ret, struct text *t); /* leading digits; a line number, so at least 1 */
 bool text_number_at_end(long *ret, struct text *t, const char *separator); /* "x:12" by ":" */
@@ -77,3 +76,48 @@ long read_blame(struct lines l, enum frame_order order,
 /* Readers that serve two languages. */
 bool read_shell_error(struct exception *ret, const char *err, size_t len);
 bool read_native_error(struct exception *ret, const char *err, size_t len);
+
+/* ---- inline ---------------------------------------------------------------------------- */
+
+static inline struct text text_of(const char *s)
+{
+	return (struct text){ s, strlen(s) };
+}
+
+static inline bool text_is(struct text t, const char *word)
+{
+	return t.len == strlen(word) && memcmp(t.at, word, t.len) == 0;
+}
+
+static inline bool text_starts(struct text t, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return t.len >= n && memcmp(t.at, prefix, n) == 0;
+}
+
+static inline bool text_ends(struct text t, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return t.len >= n && memcmp(t.at + t.len - n, suffix, n) == 0;
+}
+
+static inline bool text_skip(struct text *t, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (!text_starts(*t, prefix))
+		return false;
+	t->at += n;
+	t->len -= n;
+	return true;
+}
+
+static inline bool text_chop(struct text *t, const char *suffix)
+{
+	if (!text_ends(*t, suffix))
+		return false;
+	t->len -= strlen(suffix);
+	return true;
+}

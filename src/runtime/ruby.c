@@ -106,18 +106,18 @@ enum where { OUTSIDE, MESSAGE, FRAMES };
 
 struct reader {
 	enum where where;
-	struct exception ex;
+	struct exception ex, next; /* next is empty between lines */
 	struct lines frames; /* of the exception itself; its causes' lie behind */
 	bool is_syntax, has_cause;
 	size_t end;
 };
 
-static void begin(struct reader *r, const struct lines *l, const struct exception *ex)
+static void begin(struct reader *r, const struct lines *l)
 {
-	r->ex = *ex;
+	r->ex = r->next;
 	r->ex.trace_start = l->start;
 	r->frames = lines_between(l, l->start, l->end);
-	r->is_syntax = ex->line != 0;
+	r->is_syntax = r->next.line != 0;
 	r->has_cause = false;
 }
 
@@ -128,18 +128,17 @@ static void begin(struct reader *r, const struct lines *l, const struct exceptio
 static void one_line(struct reader *r, const struct lines *l)
 {
 	bool is_from = text_starts(l->line, "\tfrom ") || text_starts(l->line, "\t ... ");
-	struct exception ex = { 0 };
 
-	if (first_line(&ex, l->line)) {
+	if (first_line(&r->next, l->line)) {
 		if (r->where == OUTSIDE || r->is_syntax) {
-			begin(r, l, &ex);
+			begin(r, l);
 		} else if (!r->has_cause) {
 			r->has_cause = true;
 			r->frames.end = l->start;
 		}
 		r->where = MESSAGE;
-	} else if (r->where == OUTSIDE && syntax_line(&ex, l->line)) {
-		begin(r, l, &ex);
+	} else if (r->where == OUTSIDE && syntax_line(&r->next, l->line)) {
+		begin(r, l);
 		r->where = MESSAGE;
 	} else if (r->where != OUTSIDE && is_from) {
 		r->where = FRAMES;
@@ -148,6 +147,8 @@ static void one_line(struct reader *r, const struct lines *l)
 	} else if (r->where == MESSAGE && !r->has_cause) {
 		exception_say(&r->ex, l->line);
 	}
+	if (r->next.type[0])
+		r->next = (struct exception){ 0 };
 	if (r->where != OUTSIDE)
 		r->end = l->next;
 }
@@ -182,7 +183,6 @@ const struct runtime runtime_ruby = {
 	.tools = (const char *const[]){ "/usr/bin/ruby", "/usr/local/bin/ruby", NULL },
 	.run = (const char *const[]){ "%i", "%s", NULL },
 	.version = (const char *const[]){ "%i", "--version", NULL },
-	.search_env = "RUBYLIB",
 	.limit_data = true,
 	.warmth = WARM_FORK,
 	.package = "ruby",

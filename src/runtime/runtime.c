@@ -199,7 +199,7 @@ static int add_value(struct buf *out, char variable, const struct template_vars 
 	else if (value)
 		buf_printf(out, "%s%s", variable == 's' && is_odd(value) ? "./" : "", value);
 	else
-		return err_set(e, ERR_BUG, "template: no value for %%%c", variable ? variable : '?');
+		return err_set(e, ERR_BUG, "template: no value for %%%c", variable ?: '?');
 	return 0;
 }
 

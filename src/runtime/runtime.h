@@ -49,7 +49,6 @@ struct runtime {
 	const char *const *version;    /* argv template that prints a version */
 	const char *const *env;        /* "NAME=value" templates for the environment, or NULL */
 	const char *const *warm_cache; /* argv template that fills the build cache once, or NULL */
-	const char *search_env; /* variable that adds a directory to the module search, or NULL */
 	bool limit_data;        /* RLIMIT_DATA makes it fail politely (MemoryError, NULL) */
 	uint64_t compile_memory_bytes; /* least memory for the compile stage; 0: the run's limit */
 	enum warmth warmth;
