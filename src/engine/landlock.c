@@ -8,7 +8,7 @@
 /* What Debian 12's header lacks.  The kernel takes a longer struct whose unknown tail is zero. */
 struct ruleset_attr {
 	uint64_t handled_access_fs;
-	uint64_t handled_access_net; /* ABI 4; left alone: the network namespace is the guest's own */
+	uint64_t handled_access_net; /* ABI 4; not used: the guest's network is its own */
 	uint64_t scoped;             /* ABI 6 */
 };
 
@@ -26,17 +26,18 @@ enum {
 /* All that ABI 1 can forbid, device nodes included: those are handled and never granted. */
 #define ACCESS_ABI_1 ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
 
-#define ACCESS_READ  (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
-#define ACCESS_WRITE                                                                                  \
-	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | \
-	 LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |       \
-	 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER |          \
+#define ACCESS_READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define ACCESS_WRITE                                                                               \
+	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                           \
+	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |                            \
+	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |                              \
+	 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER |   \
 	 ACCESS_TRUNCATE | ACCESS_IOCTL_DEV)
 
 /* The kernel refuses a rule on a file that grants what only a directory has. */
-#define ACCESS_OF_FILES                                                                             \
-	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | \
-	 ACCESS_TRUNCATE | ACCESS_IOCTL_DEV)
+#define ACCESS_OF_FILES                                                                            \
+	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |                               \
+	 LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE | ACCESS_IOCTL_DEV)
 
 static uint64_t access_known(int abi)
 {
@@ -53,7 +54,8 @@ static uint64_t access_known(int abi)
 
 static uint64_t access_granted(unsigned access)
 {
-	return (access & LANDLOCK_READ ? ACCESS_READ : 0) | (access & LANDLOCK_WRITE ? ACCESS_WRITE : 0) |
+	return (access & LANDLOCK_READ ? ACCESS_READ : 0) |
+	       (access & LANDLOCK_WRITE ? ACCESS_WRITE : 0) |
 	       (access & LANDLOCK_EXEC ? LANDLOCK_ACCESS_FS_EXECUTE : 0);
 }
 

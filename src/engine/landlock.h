@@ -3,9 +3,9 @@
  * landlock - file access by path, a second line behind the mount tree.
  *
  * Everything below / may be read and executed; only the listed directories may
- * be written.  Signals and abstract sockets do not leave the domain (ABI 6), TCP
- * rules come from ABI 4.  A rule is made on an open directory, so the child
- * applies it after the root has been entered.
+ * be written, and nowhere is a device node made.  Signals and abstract sockets do
+ * not leave the domain (ABI 6); TCP is left alone.  A rule is made on an open
+ * directory, so the child applies it after the root has been entered.
  *
  * A "no files" profile (reads refused with EACCES outside the runtime's own
  * directories) is the same call with other rows.
@@ -22,8 +22,15 @@ struct landlock_rule {
 	unsigned access;
 };
 
+/*
+ * ABI 1 (Linux 5.13 to 5.18) lets no file change its directory: rename() and
+ * link() answer EXDEV, which ordinary programs do not expect below /tmp.
+ */
+enum { LANDLOCK_ABI_USABLE = 2 };
+
 /* The kernel's ABI version; 0 when Landlock is absent or off. */
 int landlock_abi(void);
 
 /* Child side, in the sandbox's root, after no_new_privs.  No malloc. */
-int landlock_restrict(const struct landlock_rule *rules, size_t count, int abi, struct err *e) MUST_USE;
+int landlock_restrict(const struct landlock_rule *rules, size_t count, int abi,
+		      struct err *e) MUST_USE;

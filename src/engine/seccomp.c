@@ -17,7 +17,7 @@ int seccomp_install(const struct sock_fprog *prog, struct err *e)
 
 bool seccomp_available(void)
 {
-	uint32_t action = SECCOMP_RET_KILL_PROCESS; /* the youngest that the filter uses: Linux 4.14 */
+	uint32_t action = SECCOMP_RET_KILL_PROCESS; /* the youngest in the filter: Linux 4.14 */
 
 	return sys_seccomp(SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }

@@ -7,7 +7,7 @@
  * what a sandbox pays is the installation: the kernel runs the filter once for
  * every call number to learn which answers are constant.  Neighbouring numbers
  * with the same answer become one leaf of a binary tree, so that a run is seven
- * comparisons (libseccomp's tree has a leaf per call and is three times as long).
+ * comparisons (libseccomp's tree has a leaf per call).
  *
  * Before it is printed the program is run against the table, with every call and
  * every value that a row mentions and its neighbours; a difference ends the build.
@@ -18,8 +18,8 @@
 #include <asm/termbits.h>
 #include <errno.h>
 #include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/fiemap.h>
+#include <linux/filter.h>
 #include <linux/fs.h>
 #include <linux/prctl.h>
 #include <linux/random.h>
@@ -37,7 +37,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -80,23 +82,26 @@ struct row {
 
 #define ERRNO(n) (SECCOMP_RET_ERRNO | (n))
 
-#define MASKED_IS(n, m, v)  { (n), (m), (v), (v) }
-#define IS(n, v)            { (n), ALL_BITS, (v), (v) }
-#define HAS(n, bits)        { (n), (bits), 1, ALL_BITS }
-#define BETWEEN(n, lo, hi)  { (n), ALL_BITS, (lo), (hi) }
+/* clang-format off */
+#define IS(n, v)           { (n), ALL_BITS, (v), (v) }
+#define MASKED_IS(n, m, v) { (n), (m), (v), (v) }
+#define HAS(n, bits)       { (n), (bits), 1, ALL_BITS }
+#define BETWEEN(n, lo, hi) { (n), ALL_BITS, (lo), (hi) }
 
-#define ALLOW(why_, calls_)      { .kind = ROW_ANSWER, SECCOMP_RET_ALLOW, why_, calls_ },
-#define DENY(err, why_, calls_)  { .kind = ROW_ANSWER, ERRNO(err), why_, calls_ },
-#define PRETEND(why_, calls_)    { .kind = ROW_ANSWER, ERRNO(0), why_, calls_ },
-#define REFUSE(err, why_, calls_, ...)                \
-	{ .kind = ROW_REFUSE, ERRNO(err), why_, calls_, \
+#define ANSWER(what, why_, calls_) \
+	{ .kind = ROW_ANSWER, .answer = (what), .why = why_, .calls = calls_ },
+#define ALLOW(why, calls)     ANSWER(SECCOMP_RET_ALLOW, why, calls)
+#define DENY(err, why, calls) ANSWER(ERRNO(err), why, calls)
+#define PRETEND(why, calls)   ANSWER(ERRNO(0), why, calls)
+#define REFUSE(err, why_, calls_, ...)                                           \
+	{ .kind = ROW_REFUSE, .answer = ERRNO(err), .why = why_, .calls = calls_, \
 	  .tests = (const struct test[]){ __VA_ARGS__, { 0, 0, 0, 0 } } },
-#define ONLY(err, why_, calls_, arg_, mask_, ...)                   \
-	{ .kind = ROW_ONLY, ERRNO(err), why_, calls_,               \
-	  .arg = (arg_), .mask = (mask_),                           \
-	  .values = (const uint32_t[]){ __VA_ARGS__ },              \
+#define ONLY(err, why_, calls_, arg_, mask_, ...)                                \
+	{ .kind = ROW_ONLY, .answer = ERRNO(err), .why = why_, .calls = calls_,   \
+	  .arg = (arg_), .mask = (mask_), .values = (const uint32_t[]){ __VA_ARGS__ }, \
 	  .value_count = sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t) },
 #define NUMBER(name, nr)
+/* clang-format on */
 
 static const struct row rows[] = {
 #include "engine/seccomp.def"
@@ -178,7 +183,8 @@ static void read_table(uint32_t arch)
 		char name[sizeof(calls[0].name)];
 		int used;
 
-		for (const char *at = rows[i].calls; sscanf(at, " %31s%n", name, &used) == 1; at += used) {
+		for (const char *at = rows[i].calls; sscanf(at, " %31s%n", name, &used) == 1;
+		     at += used) {
 			int nr = call_number(arch, name);
 
 			if (nr >= 0)
@@ -255,6 +261,16 @@ static struct target put(struct prog *p, struct sock_filter insn)
 	return (struct target){ .at = p->len++ };
 }
 
+static struct target put_stmt(struct prog *p, uint16_t code, uint32_t k)
+{
+	return put(p, (struct sock_filter)BPF_STMT(code, k));
+}
+
+static struct target put_load(struct prog *p, size_t offset)
+{
+	return put_stmt(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset);
+}
+
 /* An instruction at or before `t` that a conditional jump written next can reach. */
 static unsigned reach(struct prog *p, struct target t)
 {
@@ -262,19 +278,25 @@ static unsigned reach(struct prog *p, struct target t)
 		for (unsigned i = p->len; i-- > 0 && p->len - i < NEAR;)
 			if (p->insn[i].code == (BPF_RET | BPF_K) && p->insn[i].k == t.answer)
 				return i;
-		return put(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, t.answer)).at;
+		return put_stmt(p, BPF_RET | BPF_K, t.answer).at;
 	}
 	if (p->len - t.at < NEAR)
 		return t.at;
-	return put(p, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, p->len - t.at - 1)).at;
+	return put_stmt(p, BPF_JMP | BPF_JA, p->len - t.at - 1).at;
 }
 
-static struct target branch(struct prog *p, uint16_t how, uint32_t k, struct target yes, struct target no)
+static struct target branch(struct prog *p, uint16_t how, uint32_t k, struct target yes,
+			    struct target no)
 {
 	unsigned yes_at = reach(p, yes), no_at = reach(p, no);
+	struct sock_filter insn = {
+		.code = BPF_JMP | how | BPF_K,
+		.jt = (uint8_t)(p->len - yes_at - 1),
+		.jf = (uint8_t)(p->len - no_at - 1),
+		.k = k,
+	};
 
-	return put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | how | BPF_K, k, (uint8_t)(p->len - yes_at - 1),
-						   (uint8_t)(p->len - no_at - 1)));
+	return put(p, insn);
 }
 
 static bool same_target(struct target a, struct target b)
@@ -319,14 +341,13 @@ static struct target tree(struct prog *p, const struct leaf *leaves, size_t coun
 /* Load an argument, masked, for the comparison that was written just before. */
 static struct target load_arg(struct prog *p, unsigned arg, uint32_t mask)
 {
-	unsigned offset = (unsigned)(offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t));
-
 	if (mask != ALL_BITS)
-		(void)put(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask));
-	return put(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset));
+		(void)put_stmt(p, BPF_ALU | BPF_AND | BPF_K, mask);
+	return put_load(p, offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t));
 }
 
-static struct target put_test(struct prog *p, const struct test *t, struct target yes, struct target no)
+static struct target put_test(struct prog *p, const struct test *t, struct target yes,
+			      struct target no)
 {
 	if (t->low == t->high) {
 		(void)branch(p, BPF_JEQ, t->low, yes, no);
@@ -414,9 +435,9 @@ static void prog_build(struct prog *p, uint32_t arch)
 	}
 	/* x32 calls carry bit 30 and so belong to the last leaf: ENOSYS. */
 	(void)tree(p, leaves, n);
-	t = put(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
+	t = put_load(p, offsetof(struct seccomp_data, nr));
 	(void)branch(p, BPF_JEQ, arch, t, answer(SECCOMP_RET_KILL_PROCESS));
-	(void)put(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)));
+	(void)put_load(p, offsetof(struct seccomp_data, arch));
 
 	for (unsigned i = 0; i < p->len / 2; i++) {
 		struct sock_filter first = p->insn[i];
@@ -476,8 +497,8 @@ static void proof_check(const struct proof *f)
 		data.args[i] = 0xfeedfacefull << 32 | f->args[i];
 	got = prog_run(f->prog, &data);
 	if (got != want)
-		die("call %u (%#x, %#x, %#x): program %#x, table %#x", f->nr, f->args[0], f->args[1],
-		    f->args[2], got, want);
+		die("call %u (%#x, %#x, %#x): program %#x, table %#x", f->nr, f->args[0],
+		    f->args[1], f->args[2], got, want);
 	data.nr |= 0x40000000;
 	if (prog_run(f->prog, &data) != ERRNO(ENOSYS))
 		die("x32 call %u", f->nr);
@@ -532,11 +553,10 @@ static void print_call(unsigned nr, const struct call *call)
 	for (size_t i = 0; i < call->row_count; i++) {
 		const struct row *row = call->rows[i];
 		int error = (int)(row->answer & SECCOMP_RET_DATA);
+		const char *name = error ? strerrorname_np(error) : "success";
 
 		printf(" * %3u %s: %s%s: %s\n", nr, call->name,
-		       row->answer == SECCOMP_RET_ALLOW ? "allowed" :
-		       error                            ? strerrorname_np(error) :
-							  "nothing",
+		       row->answer == SECCOMP_RET_ALLOW ? "allowed" : name,
 		       row->kind == ROW_ANSWER ? "" : " by argument", row->why);
 	}
 }
@@ -546,11 +566,15 @@ static void print_file(const struct prog *p)
 	printf("/*\n * Generated by seccomp-gen from seccomp.def.\n *\n");
 	for (unsigned nr = 0; nr < CALLS_MAX; nr++)
 		print_call(nr, &calls[nr]);
-	printf(" */\n#include \"engine/seccomp.h\"\n\nstatic struct sock_filter insns[] = {\n");
-	for (unsigned i = 0; i < p->len; i++)
-		printf("\t{ 0x%02x, %3u, %3u, 0x%08x },\n", p->insn[i].code, p->insn[i].jt, p->insn[i].jf,
-		       p->insn[i].k);
-	printf("};\n\nconst struct sock_fprog seccomp_guest = { %u, insns };\n", p->len);
+	printf(" */\n#include \"engine/seccomp.h\"\n\n");
+	printf("static const struct sock_filter insns[] = {\n");
+	for (unsigned i = 0; i < p->len; i++) {
+		const struct sock_filter *f = &p->insn[i];
+
+		printf("\t{ 0x%02x, %3u, %3u, 0x%08x },\n", f->code, f->jt, f->jf, f->k);
+	}
+	printf("};\n\nconst struct sock_fprog seccomp_guest = {\n");
+	printf("\t%u,\n\t(struct sock_filter *)insns,\n};\n", p->len);
 }
 
 int main(int argc, char **argv)
