@@ -3,8 +3,6 @@
  */
 #include "runtime/read.h"
 
-#include <string.h>
-
 /* clang-format off */
 static const struct {
 	const char *says, *type;

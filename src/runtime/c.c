@@ -104,10 +104,11 @@ static bool read_crash(struct exception *ret, const char *err, size_t len)
 
 	while (lines_next(&l)) {
 		struct text line = l.line;
-		bool is_uncaught = uncaught(&next, line);
+		bool is_long = line.len >= READ_SHORT;
+		bool is_uncaught = is_long && uncaught(&next, line);
 
-		if (is_uncaught || assertion(&next, line) || sanitizer(&next, line) ||
-		    corruption(&next, line)) {
+		if (is_uncaught || (is_long && (assertion(&next, line) || sanitizer(&next, line) ||
+						corruption(&next, line)))) {
 			ex = next;
 			next = (struct exception){ 0 };
 			ex.trace_start = l.start;
@@ -192,7 +193,7 @@ static bool no_memory(struct exception *ex, struct text line)
 /* "main.cpp:4:46:   required from here": an error inside a header, seen from the user's file. */
 static bool is_instance(struct place *ret, struct text line)
 {
-	return text_place(ret, &line) && !is_header(ret->path) &&
+	return line.len >= READ_SHORT && text_place(ret, &line) && !is_header(ret->path) &&
 	       (text_has(line, "required from ") || text_has(line, "in instantiation of "));
 }
 
@@ -202,7 +203,8 @@ static bool read_compiler(struct exception *ret, const char *err, size_t len)
 	struct place place;
 
 	for (struct lines l = lines_first(err, len); lines_next(&l) && !ex.type[0];)
-		if (compile_error(&ex, l.line) || no_memory(&ex, l.line) || link_error(&ex, l.line))
+		if (l.line.len >= READ_SHORT && (compile_error(&ex, l.line) ||
+						 no_memory(&ex, l.line) || link_error(&ex, l.line)))
 			exception_trace(&ex, &l, l.start, l.end);
 	if (!ex.type[0])
 		return false;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define READ_WINDOW (1u << 20)
+#define READ_SHORT  8 /* a line of fewer bytes says nothing; a million of them should cost little */
 
 /* Some of the guest's bytes. */
 struct text {

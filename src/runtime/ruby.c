@@ -62,7 +62,7 @@ static bool first_line(struct exception *ex, struct text line)
 	struct text type = { "Exception", 9 };
 	struct place place;
 
-	if (text_starts(line, "\tfrom "))
+	if (line.len < READ_SHORT || text_starts(line, "\tfrom "))
 		return false;
 	if (text_is(line, "[FATAL] failed to allocate memory") ||
 	    text_ends(line, ": failed to allocate memory (NoMemoryError)")) {
@@ -107,7 +107,7 @@ enum where { OUTSIDE, MESSAGE, FRAMES };
 struct reader {
 	enum where where;
 	struct exception ex, next; /* next is empty between lines */
-	struct lines frames; /* of the exception itself; its causes' lie behind */
+	struct lines frames;       /* of the exception itself; its causes' lie behind */
 	bool is_syntax, has_cause;
 	size_t end;
 };
