@@ -55,6 +55,8 @@ int vial_open(struct vial **ret, const char *config, struct vial_error *error)
 		return -1;
 	cgroup_sweep(host->cgroups, ids_is_free, &host->ids);
 	host->landlock_abi = landlock_abi();
+	if (host->landlock_abi < LANDLOCK_ABI_USABLE)
+		host->landlock_abi = 0;
 	host->has_seccomp = seccomp_available();
 	choose_cache_root(host);
 	*ret = take_ptr(&host);
