@@ -117,11 +117,13 @@ bool cgroup_parse_own(char *ret, size_t size, const char *text, unsigned control
 		next = *end ? end + 1 : end;
 
 		const char *list = memchr(line, ':', (size_t)(end - line));
-		if (!list++)
+		if (!list)
 			continue;
+		list++;
 		const char *path = memchr(list, ':', (size_t)(end - list));
-		if (!path++)
+		if (!path)
 			continue;
+		path++;
 
 		size_t list_len = (size_t)(path - 1 - list), len = (size_t)(end - path);
 		bool is_it = controller ? (read_controllers(list, list_len) & controller) != 0
