@@ -120,7 +120,7 @@ static void bare_line(struct reader *r, const struct lines *l)
 		r->now.is_fatal = true;
 		r->where = MESSAGE;
 		exception_type(&r->now.ex,
-			       is_memory ? text_of("MemoryError") : text_of("FatalError"));
+			       is_memory ? text_of("OutOfMemory") : text_of("FatalError"));
 		exception_say(&r->now.ex, line);
 	} else if (text_is(line, "MemoryError") ||
 		   text_starts(line, "SyntaxError: Non-UTF-8 code ") ||

@@ -12,7 +12,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int (*const readers[])(uint64_t *, const char *, struct err *) = {
-		units_size, units_duration, units_cores, units_count,
+		units_size,
+		units_duration,
+		units_cores,
+		units_count,
 	};
 	char *text = strndup((const char *)data, size), shown[32];
 
