@@ -30,10 +30,16 @@ def all_rows(vial, scratch, stack):
         crun("crun", "crun, no cgroup", "disabled", scratch),
         crun("crun-cgroup", "crun, cgroup", "cgroupfs", scratch),
         *docker(stack),
-        Row("vial", "vial run, all layers", [vial, "run", "-l", "python", "-c", CODE]),
-        Row("vial-nocgroup", "vial run, no cgroup",
-            [vial, "run", "--allow-weak", "cgroup", "-l", "python", "-c", CODE]),
+        own("vial", "vial run, all layers", vial, []),
+        own("vial-nocgroup", "vial run, no cgroup", vial, ["cgroup"]),
     ]
+
+
+def own(key, title, vial, without):
+    """An ordinary user has but one uid: there that layer is always missing."""
+    weak = without if os.geteuid() == 0 else ["uid", *without]
+    options = ["--allow-weak", ",".join(weak)] if weak else []
+    return Row(key, title, [vial, "run", *options, "-l", "python", "-c", CODE])
 
 
 def links():
