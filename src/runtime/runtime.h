@@ -3,7 +3,7 @@
  * runtime - the languages, one row and one small file each.
  *
  * Adding a language: write src/runtime/<name>.c with one `const struct runtime`
- * and its error reader, add it to the list in runtime.c and to meson.build.
+ * and its error reader, and add it to the list in runtime.c.
  *
  * Commands are templates: "%x" is replaced inside a word by
  *   %i  the interpreter or compiler found on this host (absolute path)
