@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 .PHONY: all run test bench fuzz soak install format tidy clean help
 
 all: $(BUILD)/build.ninja ## build: build/vial, libvial.so
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) program
 
 $(BUILD)/build.ninja:
 	@tools/install-deps build
@@ -22,7 +22,7 @@ test: ## everything; ONLY="unit cli" for some stages
 
 bench: ## cold starts beside plain python3, bubblewrap, crun and docker
 	@tools/install-deps bench
-	@$(MAKE) --no-print-directory all && ninja -C $(BUILD) --quiet tests
+	@$(MAKE) --no-print-directory all && ninja -C $(BUILD) --quiet bench-spawn
 	@tests/bench/run
 
 fuzz: ## libFuzzer on every parser, FUZZ_SECONDS=60 each
@@ -32,9 +32,10 @@ fuzz: ## libFuzzer on every parser, FUZZ_SECONDS=60 each
 soak: all ## RUNS=5000 sandboxes, then look for what is left
 	@tools/soak $(RUNS)
 
-install: all ## DESTDIR= PREFIX=/usr/local
+install: $(BUILD)/build.ninja ## DESTDIR= PREFIX=/usr/local
 	@meson configure $(BUILD) --prefix=$(PREFIX)
-	@meson install -C $(BUILD) $(if $(DESTDIR),--destdir=$(abspath $(DESTDIR)))
+	@ninja -C $(BUILD) program
+	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir=$(abspath $(DESTDIR)))
 
 format: ## clang-format on the lines that differ from BASE=HEAD
 	@git-clang-format --extensions c,h $(BASE)
