@@ -297,7 +297,7 @@ static int remove_group(const struct cgroup_ops *ops, int tree_fd, const char *p
 }
 
 static void sweep_tree(const struct cgroup_host *host, const struct cgroup_tree *tree,
-		       bool (*is_free)(unsigned lease, void *arg), void *arg)
+		       int (*claim)(unsigned lease, void *arg), void *arg)
 {
 	const char *parent = host->parent ? host->parent : ".";
 	int fd = SYS(openat, tree->fd, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -309,17 +309,20 @@ static void sweep_tree(const struct cgroup_host *host, const struct cgroup_tree 
 			(void)close(fd);
 		return;
 	}
-	for (const struct dirent *entry; (entry = readdir(dir));)
-		if (entry->d_type == DT_DIR && cgroup_parse_name(&lease, entry->d_name) &&
-		    is_free(lease, arg))
+	for (const struct dirent *entry; (entry = readdir(dir));) {
+		if (entry->d_type != DT_DIR || !cgroup_parse_name(&lease, entry->d_name))
+			continue;
+		auto_close int held = claim(lease, arg); /* or its next owner would lose the group */
+		if (held >= 0)
 			(void)remove_group(host->ops, dirfd(dir), entry->d_name);
+	}
 	(void)closedir(dir);
 }
 
-void cgroup_sweep(struct cgroup_host *host, bool (*is_free)(unsigned lease, void *arg), void *arg)
+void cgroup_sweep(struct cgroup_host *host, int (*claim)(unsigned lease, void *arg), void *arg)
 {
 	for (size_t i = 0; i < host->tree_count; i++)
-		sweep_tree(host, &host->trees[i], is_free, arg);
+		sweep_tree(host, &host->trees[i], claim, arg);
 }
 
 /* ---- one group ------------------------------------------------------------------------- */

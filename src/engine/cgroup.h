@@ -41,8 +41,11 @@ enum cgroup_version cgroup_version(const struct cgroup_host *host);
 const char *cgroup_where(const struct cgroup_host *host); /* "/sys/fs/cgroup/vial", for people */
 const char *cgroup_why(const struct cgroup_host *host);   /* why NONE, or what is missing; or "" */
 
-/* Remove what a killed owner left; `is_free(lease, arg)` says that nobody holds that lease now. */
-void cgroup_sweep(struct cgroup_host *host, bool (*is_free)(unsigned lease, void *arg), void *arg);
+/*
+ * Remove what a killed owner left.  claim(lease, arg) takes the lease if nobody holds it and
+ * returns a descriptor that gives it back when closed, or -1.
+ */
+void cgroup_sweep(struct cgroup_host *host, int (*claim)(unsigned lease, void *arg), void *arg);
 
 /* Create vial-<lease><suffix> with its limits; a stale one of that name is replaced. */
 int cgroup_create(struct cgroup **ret, struct cgroup_host *host, unsigned lease, const char *suffix,

@@ -98,7 +98,7 @@ static int arrange_fds(struct enter *in, struct err *e)
 {
 	if (fds_place_stdio(in->guest->stdio, e) < 0)
 		return -1;
-	return fds_close_from(3, in->status_fd, e);
+	return fds_close_except(3, &in->status_fd, 1, e);
 }
 
 static int filter_calls(struct enter *in, struct err *e)

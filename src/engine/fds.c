@@ -8,18 +8,30 @@
 #include <limits.h>
 #include <unistd.h>
 
-int fds_close_from(int first, int keep, struct err *e)
+static int close_between(int first, int last, struct err *e)
 {
-	if (keep < first) {
-		if (SYS(close_range, (unsigned)first, UINT_MAX, 0) < 0)
-			return err_sys(e, "close_range");
-		return 0;
-	}
-	if (keep > first && SYS(close_range, (unsigned)first, (unsigned)keep - 1, 0) < 0)
-		return err_sys(e, "close_range");
-	if (SYS(close_range, (unsigned)keep + 1, UINT_MAX, 0) < 0)
+	if (first <= last && SYS(close_range, (unsigned)first, (unsigned)last, 0) < 0)
 		return err_sys(e, "close_range");
 	return 0;
+}
+
+int fds_close_except(int first, int *keep, size_t count, struct err *e)
+{
+	/* A handful: sorted by insertion, so that what lies between can be closed in one call each. */
+	for (size_t i = 1; i < count; i++)
+		for (size_t k = i; k > 0 && keep[k - 1] > keep[k]; k--) {
+			int swap = keep[k];
+			keep[k] = keep[k - 1];
+			keep[k - 1] = swap;
+		}
+	for (size_t i = 0; i < count; i++) {
+		if (keep[i] < first)
+			continue;
+		if (close_between(first, keep[i] - 1, e) < 0)
+			return -1;
+		first = keep[i] + 1;
+	}
+	return close_between(first, INT_MAX, e);
 }
 
 int fds_place_stdio(const int stdio[3], struct err *e)

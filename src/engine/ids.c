@@ -93,7 +93,7 @@ static int open_lock_dir(struct err *e)
 	if (dir < 0 || fstat(dir, &st) < 0)
 		return err_sys(e, "%s", path);
 	if (st.st_uid != geteuid() || (st.st_mode & 022))
-		return err_set(e, ERR_HOST, "%s is writable by others: remove it", path);
+		return err_set(e, ERR_HOST, "%s belongs to others, or they can write to it", path);
 	return take_fd(&dir);
 }
 
@@ -173,13 +173,12 @@ void lease_done(struct lease *lease)
 	lease->fd = -1;
 }
 
-bool ids_is_free(unsigned index, void *arg)
+int ids_claim(unsigned index, void *arg)
 {
 	const struct ids *ids = arg;
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = index, .l_len = 1 };
 	auto_close int fd = reopen(ids->lock_fd);
 
-	return fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+	return fd >= 0 && lock_byte(fd, index) == 0 ? take_fd(&fd) : -1;
 }
 
 static int put(pid_t pid, const char *file, const char *text, struct err *e)

@@ -16,9 +16,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+
+enum { KEEP_MAX = 128 };
 
 struct init {
 	const struct box_spec *spec;
@@ -26,6 +29,25 @@ struct init {
 	int ns[NS_COUNT_];
 	int workspace;
 };
+
+/*
+ * We are a copy of the keeper and hold what it holds: its end of our own channel, and of those of
+ * other sandboxes in the making.  A pid 1 that kept these open would outlive a killed keeper.
+ */
+static int let_go(struct init *in, struct err *e)
+{
+	int keep[KEEP_MAX] = { in->channel };
+	size_t count = 1;
+
+	for (size_t i = 0; i < in->spec->mount_count; i++) {
+		if (in->spec->mounts[i].tree_fd < 0)
+			continue;
+		if (count >= KEEP_MAX)
+			return err_set(e, ERR_LIMIT, "more than %d prepared mounts", KEEP_MAX - 1);
+		keep[count++] = in->spec->mounts[i].tree_fd;
+	}
+	return fds_close_except(0, keep, count, e);
+}
 
 static int wait_mapped(struct init *in, struct err *e)
 {
@@ -98,6 +120,7 @@ static const struct {
 	const char *name;
 	int (*apply)(struct init *in, struct err *e);
 } steps[] = {
+	{ "fds", let_go },                 /* first: all waiting below ends with the keeper */
 	{ "idmap", wait_mapped },          /* the keeper writes the maps; nothing works before */
 	{ "namespaces", open_namespaces }, /* while the host's /proc is still in sight */
 	{ "mount", build_root },           /* needs the namespace's CAP_SYS_ADMIN */
@@ -136,7 +159,6 @@ _Noreturn void init_main(const struct box_spec *spec, int channel)
 {
 	struct init in = { .spec = spec, .channel = channel, .workspace = -1 };
 	struct slot_report what = { .err.code = ERR_NONE };
-	struct err ignored;
 	sigset_t all;
 	char byte;
 
@@ -152,8 +174,9 @@ _Noreturn void init_main(const struct box_spec *spec, int channel)
 		}
 	}
 	report(&in, &what);
-	if (fds_close_from(0, channel, &ignored) < 0)
-		_exit(1);
+	/* What was handed out and what was mounted; held by nobody's failure but our own end. */
+	(void)close_range(0, (unsigned)channel - 1, 0);
+	(void)close_range((unsigned)channel + 1, UINT_MAX, 0);
 	while (read(channel, &byte, 1) < 0 && errno == EINTR)
 		continue;
 	_exit(0);

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-enum { P_OUT, P_ERR, P_GUEST, P_CANCEL, P_STDIN, P_SOURCE, P_COUNT_ };
+enum { P_OUT, P_ERR, P_GUEST, P_CANCEL, P_OOM, P_STDIN, P_SOURCE, P_COUNT_ };
 
 #define DISK_CHECK_MS 100
 
@@ -27,6 +27,8 @@ struct run {
 	size_t pending_len;
 	bool source_open;
 	char chunk[65536]; /* of the source */
+	int oom; /* tells that memory ran out; borrowed, -1: none */
+	short oom_events;
 	uint64_t start_us, disk_base, disk_check_us;
 	struct run_end end;
 	bool over;
@@ -143,6 +145,17 @@ static uint64_t cpu_used_us(const struct run *r)
 	return usage.cpu_us;
 }
 
+/* A run that lost a process to its memory limit is over, whichever process it was: with cgroup v2
+ * the kernel ends them all, with v1 we do. */
+static void check_memory(struct run *r)
+{
+	struct cgroup_usage usage;
+	struct err ignored;
+
+	if (cgroup_usage(&usage, r->spec->cgroup, &ignored) < 0 || usage.oom_kills > 0)
+		stop(r, RUN_OUT_OF_MEMORY, "memory");
+}
+
 static void check_disk(struct run *r, uint64_t now)
 {
 	uint64_t limit = r->spec->limits->workspace_bytes;
@@ -227,6 +240,7 @@ static void watch(struct run *r)
 			[P_ERR] = { r->err, POLLIN, 0 },
 			[P_GUEST] = { r->guest.pidfd, POLLIN, 0 },
 			[P_CANCEL] = { r->io->cancel_fd, POLLIN, 0 },
+			[P_OOM] = { r->oom, r->oom_events, 0 },
 			[P_STDIN] = { r->in, r->pending_len ? POLLOUT : 0, 0 },
 			[P_SOURCE] = { r->source_open && !r->pending_len && r->in >= 0 ? r->io->in_fd : -1,
 				       POLLIN, 0 },
@@ -243,6 +257,8 @@ static void watch(struct run *r)
 			feed(r);
 		if (fds[P_SOURCE].revents)
 			read_source(r);
+		if (fds[P_OOM].revents)
+			check_memory(r);
 		if (fds[P_CANCEL].revents)
 			stop(r, RUN_CANCELLED, "");
 		else if (fds[P_GUEST].revents)
@@ -323,7 +339,7 @@ int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest, co
 {
 	AUTO(run_done) struct run r = {
 		.box = box, .spec = guest, .io = io, .guest.pidfd = -1,
-		.out = -1, .err = -1, .in = -1,
+		.out = -1, .err = -1, .in = -1, .oom = -1,
 		.pending = io->in, .pending_len = io->in_len, .source_open = io->in_fd >= 0,
 		.end = { .exit_code = -1, .limit = "" },
 	};
@@ -337,6 +353,8 @@ int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest, co
 	guest->stdio[2] = far_err;
 	if (io->watch)
 		r.disk_base = workspace_usage(io->watch, UINT64_MAX);
+	if (guest->cgroup)
+		r.oom = cgroup_oom_fd(guest->cgroup, &r.oom_events);
 	feed(&r); /* a short input is there before its reader */
 
 	r.start_us = now_us(); /* what the guest's entry costs is part of its time */

@@ -28,7 +28,8 @@ int creds_drop_for_good(struct err *e) MUST_USE; /* all there are: bounding set,
 int rlimit_apply(const struct guest_spec *guest, const struct lease *lease, struct err *e) MUST_USE;
 
 /* ---- fds.c ---- */
-int fds_close_from(int first, int keep, struct err *e) MUST_USE; /* `keep` -1: none */
+/* Close all from `first` on but those in `keep`, which is sorted on the way. */
+int fds_close_except(int first, int *keep, size_t count, struct err *e) MUST_USE;
 int fds_place_stdio(const int stdio[3], struct err *e) MUST_USE;
 
 /* ---- box.c and its children ---- */

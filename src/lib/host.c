@@ -53,7 +53,7 @@ int vial_open(struct vial **ret, const char *config, struct vial_error *error)
 	    ids_open(&host->ids, host->config->uid_base, e) < 0 ||
 	    cgroup_find(&host->cgroups, host->config->cgroup, e) < 0)
 		return -1;
-	cgroup_sweep(host->cgroups, ids_is_free, &host->ids);
+	cgroup_sweep(host->cgroups, ids_claim, &host->ids);
 	host->landlock_abi = landlock_abi();
 	if (host->landlock_abi < LANDLOCK_ABI_USABLE)
 		host->landlock_abi = 0;
@@ -63,24 +63,36 @@ int vial_open(struct vial **ret, const char *config, struct vial_error *error)
 	return 0;
 }
 
-static int refuse(enum layer layer, const char *why, struct err *e)
+/* Why a layer is missing here; NULL when it is not. */
+static const char *missing(const struct vial *host, enum layer layer)
 {
-	const char *name = layer_rows[layer].name;
-
-	return err_set(e, ERR_HOST,
-		       "no %s layer here: %.100s (see 'vial doctor'; --allow-weak %s does without)", name,
-		       why, name);
+	switch (layer) {
+	case LAYER_UID:
+		return host->ids.own_uids ? NULL : host->ids.why;
+	case LAYER_CGROUP:
+		return cgroup_version(host->cgroups) != CGROUP_NONE ? NULL : cgroup_why(host->cgroups);
+	case LAYER_SECCOMP:
+		return host->has_seccomp ? NULL : "this kernel has no filters";
+	default:
+		return NULL; /* shows only when a sandbox is made: then that fails */
+	}
 }
 
 int host_check_layers(const struct vial *host, unsigned weak, struct err *e)
 {
-	if (!host->ids.own_uids && !(weak & (1u << LAYER_UID)))
-		return refuse(LAYER_UID, host->ids.why, e);
-	if (cgroup_version(host->cgroups) == CGROUP_NONE && !(weak & (1u << LAYER_CGROUP)))
-		return refuse(LAYER_CGROUP, cgroup_why(host->cgroups), e);
-	if (!host->has_seccomp && !(weak & (1u << LAYER_SECCOMP)))
-		return refuse(LAYER_SECCOMP, "this kernel has no filters", e);
-	return 0;
+	auto_buf struct buf names = BUF_INIT(64), why = BUF_INIT(120);
+
+	for (int i = 0; i < LAYER_COUNT_; i++) {
+		const char *reason = weak & (1u << i) ? NULL : missing(host, i);
+		if (!reason)
+			continue;
+		buf_printf(&why, "%s%s: %s", names.len ? "; " : "", layer_rows[i].name, reason);
+		buf_printf(&names, "%s%s", names.len ? "," : "", layer_rows[i].name);
+	}
+	if (!names.len)
+		return 0;
+	return err_set(e, ERR_HOST, "missing here: %s%s (see 'vial doctor'; --allow-weak %s does without)",
+		       buf_str(&why), why.dropped ? "..." : "", buf_str(&names));
 }
 
 int host_toolchain(struct toolchain *ret, const struct vial *host, const struct runtime *rt,

@@ -267,6 +267,8 @@ static int language_rows(struct plan *p, const struct vial_job *job, const struc
 
 	if (p->tool.prefix && bind_path(p, p->tool.prefix, lease, e) < 0)
 		return -1;
+	if (p->tool.base_prefix && bind_path(p, p->tool.base_prefix, lease, e) < 0)
+		return -1;
 	for (unsigned i = 0; lang && i < lang->mounts_count; i++)
 		if (bind_path(p, lang->mounts[i], lease, e) < 0)
 			return -1;
@@ -292,13 +294,29 @@ static int code_rows(struct plan *p, const struct vial_job *job)
 	return 0;
 }
 
+/* Files given beside the code are part of the program when the language compiles them. */
+static int add_sources(struct strings *ret, const struct vial_job *job, struct err *e)
+{
+	for (size_t i = 0; i < job->file_count; i++)
+		if (runtime_is_source(job->runtime, job->files[i].name) &&
+		    strcmp(job->files[i].name, job->code.name) != 0 &&
+		    strings_add(ret, job->files[i].name, e) < 0)
+			return -1;
+	return 0;
+}
+
 static int expand_commands(struct plan *p, const struct vial_job *job, struct err *e)
 {
 	const struct runtime *rt = job->runtime;
+	AUTO(strings_done) struct strings more = { 0 };
+
+	if (add_sources(&more, job, e) < 0)
+		return -1;
 	const struct template_vars vars = {
 		.tool = p->tool.tool,
 		.source = p->code_aside ? own(p, "/" CODE_DIR "/%s", job->code.name) : job->code.name,
 		.output = OUTPUT,
+		.more_sources = (const char *const *)more.items,
 		.cache = p->tool.cache_dir || job->command ? "/" CACHE_DIR : "/tmp/.cache",
 		.memory_mb = job->limits.memory_bytes >> 20,
 	};

@@ -96,8 +96,8 @@ void result_read_error(struct result *r, const struct runtime *rt)
 {
 	struct vial_result *pub = &r->pub;
 
-	if (pub->outcome == VIAL_EXITED && pub->exit_code == 0)
-		return;
+	if ((pub->outcome == VIAL_EXITED && pub->exit_code == 0) || r->err.dropped)
+		return; /* or the failure is in what was dropped, and what was kept says something else */
 	if (!rt->read_error || !rt->read_error(&r->exception, buf_str(&r->err), r->err.len))
 		return;
 	pub->exception.type = r->exception.type;
@@ -110,7 +110,8 @@ void result_read_error(struct result *r, const struct runtime *rt)
 		pub->exception.traceback = r->traceback ? r->traceback : "";
 	}
 	/* The language noticed before the kernel had to: the same end, told by itself. */
-	if (pub->outcome == VIAL_EXITED && exception_is_memory(&r->exception)) {
+	if ((pub->outcome == VIAL_EXITED || pub->outcome == VIAL_SIGNALED) &&
+	    exception_is_memory(&r->exception)) {
 		pub->outcome = VIAL_OUT_OF_MEMORY;
 		pub->limit = "memory";
 		pub->oom = 1;

@@ -554,9 +554,9 @@ TEST(a_stale_cgroup_of_the_same_name_is_replaced)
 	CHECK(group_exists(s.host, s.lease.index, ""));
 }
 
-static bool is_lease(unsigned lease, void *arg)
+static int claim_lease(unsigned lease, void *arg)
 {
-	return lease == *(unsigned *)arg;
+	return lease == *(const unsigned *)arg ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
 }
 
 TEST(sweeping_removes_cgroups_of_free_leases_only)
@@ -572,7 +572,7 @@ TEST(sweeping_removes_cgroups_of_free_leases_only)
 	pid_t pid = spawn(s.cg, sleep_long);
 	bool inside = has_processes(s.cg, 1);
 
-	cgroup_sweep(s.host, is_lease, &s.lease.index);
+	cgroup_sweep(s.host, claim_lease, &s.lease.index);
 	bool swept = !group_exists(s.host, s.lease.index, "");
 	bool spared = group_exists(s.host, other.index, "-x");
 	lease_done(&other);
@@ -758,7 +758,7 @@ TEST(a_cgroup_of_a_host_without_limits_nothing_and_harms_nothing)
 	CHECK(cgroup_kill(cg, &e) == 0);
 	CHECK(cgroup_usage(&u, cg, &e) == 0);
 	CHECK(u.processes == 0 && u.cpu_us == 0 && u.memory_peak_bytes == 0);
-	cgroup_sweep(host, is_lease, &(unsigned){ 0 });
+	cgroup_sweep(host, claim_lease, &(unsigned){ 0 });
 }
 
 /* As a user to whom nobody delegated anything. */

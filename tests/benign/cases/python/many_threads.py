@@ -1,7 +1,7 @@
-# Sixty threads alive at once, each with its own stack.
+# Forty threads alive at once, each with its own stack: they reserve 8 MiB each of the memory limit.
 import threading
 
-barrier = threading.Barrier(61)
+barrier = threading.Barrier(41)
 depths = []
 
 
@@ -14,7 +14,7 @@ def work(number):
     barrier.wait()
 
 
-threads = [threading.Thread(target=work, args=(n,), daemon=True) for n in range(60)]
+threads = [threading.Thread(target=work, args=(n,), daemon=True) for n in range(40)]
 for thread in threads:
     thread.start()
 barrier.wait()
