@@ -20,6 +20,7 @@ struct box {
 	const struct box_spec *spec;
 	struct lease lease; /* copied: spawns outlive the spec */
 	bool share_network;
+	bool sealed;        /* pid 1 has done its part */
 	pid_t init;
 	int init_fd;        /* pidfd */
 	int channel;        /* its end is init's end */
@@ -180,7 +181,8 @@ static void take_descriptors(struct box *box, struct msghdr *msg)
 	box->workspace = got[NS_COUNT_];
 }
 
-int box_ready(struct box *box, struct err *e)
+/* One report of pid 1; its end, or a failure it tells, is an error. */
+static int receive_report(struct box *box, bool with_descriptors, struct err *e)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int) * (NS_COUNT_ + 1))];
@@ -207,10 +209,17 @@ int box_ready(struct box *box, struct err *e)
 		*e = what.err;
 		return -1;
 	}
-	take_descriptors(box, &msg);
+	if (with_descriptors)
+		take_descriptors(box, &msg);
+	return 0;
+}
+
+int box_ready(struct box *box, struct err *e)
+{
+	if (receive_report(box, true, e) < 0)
+		return -1;
 	if (box->workspace < 0)
 		return err_set(e, ERR_SYS, "init: too many open files");
-	box->spec = NULL; /* may be gone from here on */
 	return 0;
 }
 
@@ -219,7 +228,7 @@ int box_ready(struct box *box, struct err *e)
 struct spawn {
 	const struct box *box;
 	const struct guest_spec *guest;
-	int status_fd;
+	int status_fd, gate_fd;
 };
 
 _Noreturn static void spawner_fail(const struct spawn *s, struct err *e)
@@ -264,7 +273,7 @@ _Noreturn static void spawner_main(const struct spawn *s)
 	}
 	pid_t pid = SYS(sys_clone3, &args);
 	if (pid == 0)
-		guest_main(&box, s->guest, s->status_fd);
+		guest_main(&box, s->guest, s->status_fd, s->gate_fd);
 	if (pid < 0) {
 		err_sys(&e, "clone");
 		spawner_fail(s, &e);
@@ -298,34 +307,54 @@ void guest_done(struct guest *guest)
 	(void)close(take_fd(&guest->pidfd));
 }
 
+/* The guest waits at its gate until pid 1 has sealed the sandbox; the first one usually meets it there. */
+static int open_gate(struct box *box, int gate, struct err *e)
+{
+	if (!box->sealed && receive_report(box, false, e) < 0)
+		return -1;
+	box->sealed = true;
+	return SYS(write, gate, "g", 1) == 1 ? 0 : err_sys(e, "gate");
+}
+
+struct spawn_pipes {
+	int status[2], gate[2];
+};
+
+static void spawn_pipes_done(struct spawn_pipes *p)
+{
+	int fds[] = { p->status[0], p->status[1], p->gate[0], p->gate[1] };
+
+	for (size_t i = 0; i < 4; i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
+}
+
 int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec, struct err *e)
 {
-	auto_close int status = -1;
-	int pipe_fds[2], spawner_fd;
+	AUTO(spawn_pipes_done) struct spawn_pipes pipes = { { -1, -1 }, { -1, -1 } };
+	int spawner_fd;
 	struct clone_args args = {
 		.flags = CLONE_FILES | CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
 		.pidfd = (uintptr_t)&spawner_fd,
 	};
 
-	if (SYS(pipe2, pipe_fds, O_CLOEXEC) < 0)
-		return err_sys(e, "status pipe");
-	status = pipe_fds[0];
+	if (SYS(pipe2, pipes.status, O_CLOEXEC) < 0 || SYS(pipe2, pipes.gate, O_CLOEXEC) < 0)
+		return err_sys(e, "pipe");
 	*box->spawned = (struct guest){ .pidfd = -1 };
 
-	struct spawn s = { box, spec, pipe_fds[1] };
+	struct spawn s = { box, spec, pipes.status[1], pipes.gate[0] };
 	pid_t pid = SYS(sys_clone3, &args);
 	if (pid == 0)
 		spawner_main(&s);
-	if (pid < 0) {
-		(void)close(pipe_fds[1]);
+	if (pid < 0)
 		return err_sys(e, "spawner");
-	}
 	reap(spawner_fd); /* it shares our table: only then may we close its end of the pipe */
 	(void)close(spawner_fd);
-	(void)close(pipe_fds[1]);
+	(void)close(take_fd(&pipes.status[1])); /* but not that of the gate: no SIGPIPE when the guest died */
 
 	struct guest guest = *box->spawned;
-	if (await_exec(status, e) < 0 ||
+	if ((guest.pidfd >= 0 && open_gate(box, pipes.gate[1], e) < 0) ||
+	    await_exec(pipes.status[0], e) < 0 ||
 	    (guest.pidfd < 0 && err_set(e, ERR_SYS, "the spawner died") < 0)) {
 		guest_done(&guest);
 		return -1;

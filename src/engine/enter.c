@@ -20,7 +20,7 @@
 struct enter {
 	const struct box_spec *box;
 	const struct guest_spec *guest;
-	int status_fd;
+	int status_fd, gate_fd;
 };
 
 static int new_session(struct enter *in, struct err *e)
@@ -98,7 +98,8 @@ static int arrange_fds(struct enter *in, struct err *e)
 {
 	if (fds_place_stdio(in->guest->stdio, e) < 0)
 		return -1;
-	return fds_close_except(3, &in->status_fd, 1, e);
+	int keep[] = { in->status_fd, in->gate_fd };
+	return fds_close_except(3, keep, 2, e);
 }
 
 static int filter_calls(struct enter *in, struct err *e)
@@ -107,6 +108,18 @@ static int filter_calls(struct enter *in, struct err *e)
 	if (SYS(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return err_sys(e, "dumpable");
 	return in->guest->seccomp ? seccomp_install(in->guest->seccomp, e) : 0;
+}
+
+/* Pid 1 finishes its own part while we do ours: nothing of the guest runs before it has. */
+static int await_seal(struct enter *in, struct err *e)
+{
+	char byte;
+	ssize_t n;
+
+	do
+		n = SYS(read, in->gate_fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	return n == 1 ? 0 : err_set(e, ERR_GONE, "the sandbox was not sealed");
 }
 
 static const struct {
@@ -122,12 +135,14 @@ static const struct {
 	{ "landlock", restrict_files },  /* needs no_new_privs */
 	{ "fds", arrange_fds },          /* nothing of the keeper's leaks */
 	{ "rlimit", set_rlimits },       /* hard limits, after the last descriptor of ours was opened */
-	{ "seccomp", filter_calls },     /* last: it forbids the calls used above */
+	{ "seccomp", filter_calls },     /* it forbids the calls used above */
+	{ "gate", await_seal },          /* last: what is behind us must be closed */
 };
 
-_Noreturn void guest_main(const struct box_spec *box, const struct guest_spec *guest, int status_fd)
+_Noreturn void guest_main(const struct box_spec *box, const struct guest_spec *guest, int status_fd,
+			  int gate_fd)
 {
-	struct enter in = { box, guest, status_fd };
+	struct enter in = { box, guest, status_fd, gate_fd };
 	struct err e;
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
@@ -138,6 +153,7 @@ _Noreturn void guest_main(const struct box_spec *box, const struct guest_spec *g
 		}
 	}
 	if (guest->main) {
+		(void)close(gate_fd);
 		(void)close(status_fd);
 		_exit(guest->main());
 	}

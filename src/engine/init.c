@@ -93,6 +93,11 @@ static int pivot(struct init *in, struct err *e)
 	return mount_pivot(in->spec, e);
 }
 
+static int detach(struct init *in, struct err *e)
+{
+	return mount_detach_host(in->spec, e);
+}
+
 static int bring_up_net(struct init *in, struct err *e)
 {
 	return in->spec->share_network ? 0 : net_loopback_up(e);
@@ -116,22 +121,30 @@ static int seal(struct init *in, struct err *e)
 	return creds_drop_caps(e);
 }
 
-static const struct {
+struct step {
 	const char *name;
 	int (*apply)(struct init *in, struct err *e);
-} steps[] = {
+};
+
+/* What a guest needs in order to be sent in... */
+static const struct step build_steps[] = {
 	{ "fds", let_go },                 /* first: all waiting below ends with the keeper */
 	{ "idmap", wait_mapped },          /* the keeper writes the maps; nothing works before */
 	{ "namespaces", open_namespaces }, /* while the host's /proc is still in sight */
 	{ "mount", build_root },           /* needs the namespace's CAP_SYS_ADMIN */
 	{ "workspace", open_workspace },   /* before the guest's own view becomes read-only */
-	{ "pivot", pivot },                /* from here on the host's tree is out of reach */
-	{ "net", bring_up_net },           /* still holds CAP_NET_ADMIN */
-	{ "hostname", name_host },
-	{ "seal", seal },                  /* before any guest can exist */
+	{ "pivot", pivot },                /* "/" is the new root; the host's tree hangs below it */
 };
 
-static void report(const struct init *in, const struct slot_report *what)
+/* ... and what must be so before its first instruction: done while it is on its way. */
+static const struct step seal_steps[] = {
+	{ "detach", detach },              /* from here on the host's tree is out of reach */
+	{ "net", bring_up_net },           /* still holds CAP_NET_ADMIN */
+	{ "hostname", name_host },
+	{ "seal", seal },                  /* no capabilities, not dumpable */
+};
+
+static void report(const struct init *in, const struct slot_report *what, bool with_descriptors)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int) * (NS_COUNT_ + 1))];
@@ -140,7 +153,7 @@ static void report(const struct init *in, const struct slot_report *what)
 	struct iovec iov = { (void *)what, sizeof(*what) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	if (what->err.code == ERR_NONE) {
+	if (with_descriptors) {
 		msg.msg_control = control.bytes;
 		msg.msg_controllen = sizeof(control.bytes);
 		struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
@@ -155,10 +168,23 @@ static void report(const struct init *in, const struct slot_report *what)
 			_exit(1); /* the keeper sees the end of the channel */
 }
 
+static void take_steps(struct init *in, const struct step *steps, size_t count)
+{
+	struct slot_report what = { .err.code = ERR_NONE };
+
+	for (size_t i = 0; i < count; i++) {
+		if (steps[i].apply(in, &what.err) == 0)
+			continue;
+		err_context(&what.err, "%s", steps[i].name);
+		report(in, &what, false);
+		_exit(1);
+	}
+	report(in, &what, steps == build_steps);
+}
+
 _Noreturn void init_main(const struct box_spec *spec, int channel)
 {
 	struct init in = { .spec = spec, .channel = channel, .workspace = -1 };
-	struct slot_report what = { .err.code = ERR_NONE };
 	sigset_t all;
 	char byte;
 
@@ -166,14 +192,8 @@ _Noreturn void init_main(const struct box_spec *spec, int channel)
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)signal(SIGCHLD, SIG_IGN); /* the kernel reaps what is orphaned to us */
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		if (steps[i].apply(&in, &what.err) < 0) {
-			err_context(&what.err, "%s", steps[i].name);
-			report(&in, &what);
-			_exit(1);
-		}
-	}
-	report(&in, &what);
+	take_steps(&in, build_steps, sizeof(build_steps) / sizeof(build_steps[0]));
+	take_steps(&in, seal_steps, sizeof(seal_steps) / sizeof(seal_steps[0]));
 	/* What was handed out and what was mounted; held by nobody's failure but our own end. */
 	(void)close_range(0, (unsigned)channel - 1, 0);
 	(void)close_range((unsigned)channel + 1, UINT_MAX, 0);

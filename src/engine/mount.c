@@ -25,6 +25,7 @@
 
 #define STAGING "/proc"
 #define EMPTY   "run/empty" /* what a masked directory shows; read-only with the root it is in */
+#define HOST    "run/host"  /* where the host's tree hangs for a moment; an empty directory later */
 
 /* Every directory above `target`, and `target` itself when asked. */
 static int make_dirs(const char *target, bool whole, struct err *e)
@@ -217,7 +218,7 @@ int mount_build_root(const struct box_spec *spec, struct err *e)
 		return err_sys(e, "root tmpfs");
 	if (SYS(chdir, STAGING) < 0)
 		return err_sys(e, "root tmpfs: chdir");
-	if (make_dirs(EMPTY, true, e) < 0)
+	if (make_dirs(EMPTY, true, e) < 0 || make_dirs(HOST, true, e) < 0)
 		return -1;
 	for (size_t i = 0; i < spec->mount_count; i++)
 		if (apply(spec, &spec->mounts[i], e) < 0)
@@ -247,17 +248,19 @@ int mount_open_workspace(int *ret, const struct box_spec *spec, struct err *e)
 
 int mount_pivot(const struct box_spec *spec, struct err *e)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
-
 	(void)spec;
-	if (SYS(mount_setattr, AT_FDCWD, ".", 0, &attr, sizeof(attr)) < 0)
-		return err_sys(e, "read-only root");
-	/* The old root comes to lie on top of the new one and is taken off from there. */
-	if (SYS(sys_pivot_root, ".", ".") < 0)
+	if (SYS(sys_pivot_root, ".", HOST) < 0)
 		return err_sys(e, "pivot_root");
-	if (SYS(umount2, ".", MNT_DETACH) < 0)
-		return err_sys(e, "detach the host's tree");
 	if (SYS(chdir, "/") < 0)
 		return err_sys(e, "chdir /");
+	return 0;
+}
+
+/* Apart from the pivot because it waits for the kernel (RCU): a guest is on its way meanwhile. */
+int mount_detach_host(const struct box_spec *spec, struct err *e)
+{
+	(void)spec;
+	if (SYS(umount2, "/" HOST, MNT_DETACH) < 0)
+		return err_sys(e, "the host's tree");
 	return 0;
 }

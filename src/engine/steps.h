@@ -13,7 +13,8 @@
 /* ---- mount.c: pid 1, with capabilities in its own user namespace ---- */
 int mount_build_root(const struct box_spec *spec, struct err *e) MUST_USE;
 int mount_open_workspace(int *ret, const struct box_spec *spec, struct err *e) MUST_USE;
-int mount_pivot(const struct box_spec *spec, struct err *e) MUST_USE;
+int mount_pivot(const struct box_spec *spec, struct err *e) MUST_USE;       /* the host's tree is below "/" */
+int mount_detach_host(const struct box_spec *spec, struct err *e) MUST_USE; /* and now nowhere */
 
 /* ---- net.c ---- */
 int net_loopback_up(struct err *e) MUST_USE;
@@ -35,9 +36,13 @@ int fds_place_stdio(const int stdio[3], struct err *e) MUST_USE;
 /* ---- box.c and its children ---- */
 enum slot_ns { NS_USER, NS_PID, NS_NET, NS_IPC, NS_UTS, NS_MNT, NS_COUNT_ };
 
-struct slot_report { /* from init to the keeper, with NS_COUNT_ + 1 descriptors when ok */
+/* From init to the keeper, twice: when the slot is built, with NS_COUNT_ + 1 descriptors, and when it
+ * is sealed.  A failure comes alone. */
+struct slot_report {
 	struct err err;
 };
 
+
 _Noreturn void init_main(const struct box_spec *spec, int channel);
-_Noreturn void guest_main(const struct box_spec *box, const struct guest_spec *guest, int status_fd);
+_Noreturn void guest_main(const struct box_spec *box, const struct guest_spec *guest, int status_fd,
+			  int gate_fd);
