@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -128,6 +129,7 @@ int main(int argc, char **argv)
 {
 	if (hold_standard_fds() < 0)
 		return EXIT_OURS;
+	(void)signal(SIGCHLD, SIG_DFL); /* a parent that ignores it would have the kernel take our guests' ends */
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;

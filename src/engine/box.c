@@ -29,7 +29,7 @@ struct box {
 	struct guest *spawned; /* a page the spawner shares: the kernel itself notes the guest there */
 };
 
-/* Our children carry exit signal 0, so only __WALL finds them. */
+/* Our children carry exit signal 0 until they exec, so only __WALL finds them. */
 static void reap(int pidfd)
 {
 	siginfo_t ignored;
@@ -69,6 +69,11 @@ void box_free(struct box *box)
 int box_workspace(const struct box *box)
 {
 	return box->workspace;
+}
+
+int box_pidfd(const struct box *box)
+{
+	return box->init_fd;
 }
 
 /*
@@ -174,9 +179,15 @@ static void take_descriptors(struct box *box, struct msghdr *msg)
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
 	int got[NS_COUNT_ + 1];
 
-	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(got)))
+	if (!c || c->cmsg_type != SCM_RIGHTS)
 		return;
-	memcpy(got, CMSG_DATA(c), sizeof(got));
+	size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(got, CMSG_DATA(c), count * sizeof(int));
+	if (count < NS_COUNT_ + 1) { /* our table was full: what fitted is of no use */
+		while (count > 0)
+			(void)close(got[--count]);
+		return;
+	}
 	memcpy(box->ns, got, sizeof(box->ns));
 	box->workspace = got[NS_COUNT_];
 }
@@ -238,6 +249,17 @@ _Noreturn static void spawner_fail(const struct spawn *s, struct err *e)
 	_exit(125);
 }
 
+/* Die before the keeper does.  Written with the host's own power, where there is any, so that the
+ * guest cannot take it back. */
+static int set_oom_score(struct err *e)
+{
+	auto_close int fd = SYS(open, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || SYS(write, fd, "500", 3) < 0)
+		return err_sys(e, "oom_score_adj");
+	return 0;
+}
+
 /*
  * The spawner: joins the slot, clones the guest as the keeper's own child, and
  * ends.  It shares the keeper's descriptor table, so the guest's pidfd appears
@@ -258,6 +280,8 @@ _Noreturn static void spawner_main(const struct spawn *s)
 	int cgroup_fd = s->guest->cgroup ? cgroup_clone_fd(s->guest->cgroup) : -1;
 	struct err e;
 
+	if (set_oom_score(&e) < 0)
+		spawner_fail(s, &e);
 	/* The user namespace first: it brings the capabilities that the others ask for. */
 	for (int i = 0; i < NS_COUNT_; i++) {
 		if (i == NS_NET && s->box->share_network)

@@ -8,8 +8,9 @@
  * a cold exec or the fork of something warm.
  *
  * All calls are the keeper's: the process that will be the guests' real parent.
- * It changes no state of its own, so it may have threads and signal handlers;
- * its children send no SIGCHLD and are not seen by wait(-1).
+ * It changes no state of its own, so it may have threads and signal handlers.  But
+ * it must not ignore SIGCHLD, nor wait for whatever child there is: a guest that has
+ * exec'd is a child like any other, and whoever waits first has its end.
  */
 #include "base/err.h"
 #include "base/own.h"
@@ -30,6 +31,9 @@ DEFINE_CLEANUP(struct box *, box_free)
 
 /* The workspace as a directory, writable also where the guest may only read.  Borrowed. */
 int box_workspace(const struct box *box);
+
+/* Readable when pid 1, and with it everything inside, is dead.  Borrowed. */
+int box_pidfd(const struct box *box);
 
 /* Send a guest in.  Returns when it runs (exec done), or failed to. */
 struct guest {

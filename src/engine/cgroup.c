@@ -17,6 +17,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -312,8 +313,10 @@ static void sweep_tree(const struct cgroup_host *host, const struct cgroup_tree 
 	for (const struct dirent *entry; (entry = readdir(dir));) {
 		if (entry->d_type != DT_DIR || !cgroup_parse_name(&lease, entry->d_name))
 			continue;
-		auto_close int held = claim(lease, arg); /* or its next owner would lose the group */
-		if (held >= 0)
+		/* Nobody's lease, and nobody's lock: owners with another lock file hold the second. */
+		auto_close int held = claim(lease, arg);
+		auto_close int group = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (held >= 0 && group >= 0 && flock(group, LOCK_EX | LOCK_NB) == 0)
 			(void)remove_group(host->ops, dirfd(dir), entry->d_name);
 	}
 	(void)closedir(dir);
@@ -351,7 +354,7 @@ static int make_dir(struct cgroup *cg, size_t i, struct err *e)
 		return err_sys(e, "cgroup %s in %s", cg->name, cg->host->trees[i].path);
 
 	cg->dir_fds[i] = SYS(openat, tree_fd, cg->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (cg->dir_fds[i] < 0) {
+	if (cg->dir_fds[i] < 0 || SYS(flock, cg->dir_fds[i], LOCK_EX | LOCK_NB) < 0) {
 		(void)err_sys(e, "cgroup %s: open", cg->name);
 		(void)remove_group(cg->host->ops, tree_fd, cg->path);
 		return -1;
@@ -491,6 +494,15 @@ int cgroup_oom_fd(const struct cgroup *cg, short *ret_events)
 {
 	*ret_events = cg->oom_events;
 	return cg->oom_fd;
+}
+
+void cgroup_unthrottle(struct cgroup *cg)
+{
+	int dir_fd = dir_of(cg, CGROUP_CPU);
+
+	if (dir_fd >= 0)
+		(void)cgroup_write(dir_fd, cg->host->ops->version == CGROUP_V2 ? "cpu.max" : "cpu.cfs_quota_us",
+				   cg->host->ops->version == CGROUP_V2 ? "max" : "-1");
 }
 
 int cgroup_kill(struct cgroup *cg, struct err *e)

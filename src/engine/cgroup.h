@@ -68,6 +68,7 @@ int cgroup_enter(const struct cgroup *cg, struct err *e) MUST_USE;
  */
 int cgroup_oom_fd(const struct cgroup *cg, short *ret_events);
 
+void cgroup_unthrottle(struct cgroup *cg); /* lift the CPU limit: for those who are dying */
 int cgroup_kill(struct cgroup *cg, struct err *e) MUST_USE; /* SIGKILL to all inside; no waiting */
 
 struct cgroup_usage {

@@ -66,6 +66,7 @@ static const struct cgroup_setting settings[] = {
 	{ CGROUP_MEMORY, IF_PRESENT, "memory.swappiness", cgroup_limit_zero, is_optional },
 	{ CGROUP_MEMORY, ALWAYS, "memory.limit_in_bytes", cgroup_limit_memory, NULL },
 	{ CGROUP_MEMORY, IF_PRESENT, "memory.memsw.limit_in_bytes", cgroup_limit_memory, NULL },
+	{ CGROUP_MEMORY, IF_PRESENT, "memory.kmem.tcp.limit_in_bytes", cgroup_limit_memory, NULL },
 	{ CGROUP_PIDS, ALWAYS, "pids.max", cgroup_limit_processes, NULL },
 	{ CGROUP_CPU, ALWAYS, "cpu.cfs_quota_us", cgroup_limit_cpu_quota_us, is_tighter_around },
 	{ 0 },

@@ -50,19 +50,6 @@ static int enter_cgroup(struct enter *in, struct err *e)
 	return 0;
 }
 
-/* Die before the keeper does; written while it cannot yet be lowered again. */
-static int set_oom_score(struct enter *in, struct err *e)
-{
-	auto_close int fd = SYS(open, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-	(void)in;
-	if (fd < 0 && errno == ENOENT)
-		return 0; /* no /proc inside: the host's default stands */
-	if (fd < 0 || SYS(write, fd, "500", 3) < 0)
-		return err_sys(e, "oom_score_adj");
-	return 0;
-}
-
 static int set_rlimits(struct enter *in, struct err *e)
 {
 	return rlimit_apply(in->guest, in->box->lease, e);
@@ -128,7 +115,6 @@ static const struct {
 } steps[] = {
 	{ "session", new_session },      /* no controlling terminal, no inherited signals */
 	{ "cgroup", enter_cgroup },      /* first, so that all that follows is accounted */
-	{ "oom", set_oom_score },        /* needs the privilege that "caps" takes */
 	{ "ids", become_guest },         /* while we may */
 	{ "caps", drop_caps },           /* none left, none to regain */
 	{ "cwd", change_dir },

@@ -45,6 +45,31 @@ static int make_dirs(const char *target, bool whole, struct err *e)
 	return 0;
 }
 
+/*
+ * The same for a target that the caller chose.  It may lie in a host directory that was mounted
+ * before, and a link in there would lead out: each part is made and opened without following any.
+ */
+static int make_given_dir(const char *target, struct err *e)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	auto_close int dir = SYS(sys_openat2, AT_FDCWD, ".", &how);
+	char part[NAME_MAX + 1];
+
+	for (const char *at = target; dir >= 0; at = strchr(at, '/') + 1) {
+		size_t len = strcspn(at, "/");
+		(void)snprintf(part, sizeof(part), "%.*s", (int)len, at);
+		if (mkdirat(dir, part, 0755) < 0 && errno != EEXIST)
+			return err_sys(e, "mkdir /%s", target);
+		int next = SYS(sys_openat2, dir, part, &how);
+		(void)close(dir);
+		dir = next;
+		if (dir >= 0 && !at[len])
+			return take_fd(&dir);
+	}
+	return err_sys(e, "/%s", target);
+}
+
 static int make_file(const char *target, const char *bytes, size_t len, struct err *e)
 {
 	if (make_dirs(target, false, e) < 0)
@@ -114,9 +139,17 @@ static int do_bind(const struct mount_spec *m, struct err *e)
 		if (tree < 0)
 			return err_sys(e, "%s", m->source);
 	}
-	if (make_target(m->target, tree, e) < 0 || set_attrs(tree, m->flags, e) < 0)
+	if (set_attrs(tree, m->flags, e) < 0)
 		return -1;
-	return attach(tree, m->target, e);
+	if (m->flags & MOUNT_GIVEN) {
+		auto_close int target = make_given_dir(m->target, e);
+		if (target < 0)
+			return -1;
+		if (SYS(move_mount, tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+			return err_sys(e, "mount on /%s", m->target);
+		return 0;
+	}
+	return make_target(m->target, tree, e) < 0 ? -1 : attach(tree, m->target, e);
 }
 
 static int do_tmpfs(const struct mount_spec *m, struct err *e)
@@ -156,7 +189,7 @@ static int do_pts(const struct mount_spec *m, struct err *e)
 	if (make_dirs(m->target, true, e) < 0)
 		return -1;
 	if (SYS(mount, "devpts", m->target, "devpts", MS_NOSUID | MS_NOEXEC,
-		"newinstance,ptmxmode=0666,mode=0620") < 0)
+		"newinstance,ptmxmode=0666,mode=0620,max=64") < 0)
 		return err_sys(e, "devpts on %s", m->target);
 	return 0;
 }
@@ -169,6 +202,10 @@ static int do_mask(const struct mount_spec *m, struct err *e)
 		return 0; /* nothing there to hide */
 	const char *blank = S_ISDIR(st.st_mode) ? EMPTY : "dev/null";
 	if (SYS(mount, blank, m->target, NULL, MS_BIND, NULL) < 0)
+		return err_sys(e, "mask %s", m->target);
+	/* A null device takes what is written and forgets it; an empty directory would keep it. */
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+	if (S_ISDIR(st.st_mode) && SYS(mount_setattr, AT_FDCWD, m->target, 0, &attr, sizeof(attr)) < 0)
 		return err_sys(e, "mask %s", m->target);
 	return 0;
 }
@@ -248,7 +285,11 @@ int mount_open_workspace(int *ret, const struct box_spec *spec, struct err *e)
 
 int mount_pivot(const struct box_spec *spec, struct err *e)
 {
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+
 	(void)spec;
+	if (SYS(mount_setattr, AT_FDCWD, ".", 0, &attr, sizeof(attr)) < 0)
+		return err_sys(e, "read-only root");
 	if (SYS(sys_pivot_root, ".", HOST) < 0)
 		return err_sys(e, "pivot_root");
 	if (SYS(chdir, "/") < 0)

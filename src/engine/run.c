@@ -29,9 +29,10 @@ struct run {
 	char chunk[65536]; /* of the source */
 	int oom; /* tells that memory ran out; borrowed, -1: none */
 	short oom_events;
-	uint64_t start_us, disk_base, disk_check_us;
+	uint64_t start_us, disk_check_us;
+	struct workspace_size disk_base[RUN_WATCH_MAX];
 	struct run_end end;
-	bool over;
+	bool over, stolen;
 };
 
 static uint64_t now_us(void)
@@ -158,11 +159,17 @@ static void check_memory(struct run *r)
 
 static void check_disk(struct run *r, uint64_t now)
 {
-	uint64_t limit = r->spec->limits->workspace_bytes;
+	const struct limits *lim = r->spec->limits;
 
-	if (workspace_usage(r->io->watch, r->disk_base + limit) > r->disk_base + limit) {
-		stop(r, RUN_OUT_OF_DISK, "workspace");
-		return;
+	for (size_t i = 0; i < r->io->watch_count; i++) {
+		struct workspace_size is, may = r->disk_base[i];
+		may.bytes += lim->workspace_bytes;
+		may.entries += lim->files;
+		is = workspace_measure(&r->io->watch[i], &may);
+		if (!is.complete || is.bytes > may.bytes || is.entries > may.entries) {
+			stop(r, RUN_OUT_OF_DISK, is.entries > may.entries ? "files" : "workspace");
+			return;
+		}
 	}
 	/* A tree that is slow to count is counted less often: at most a tenth of our time. */
 	uint64_t cost = now_us() - now;
@@ -194,7 +201,7 @@ static int check_limits(struct run *r)
 		uint64_t first = r->start_us + cpu_limit * 1000 / speed;
 		next = first < next ? first : next;
 	}
-	if (r->io->watch) {
+	if (r->io->watch_count) {
 		if (now >= r->disk_check_us)
 			check_disk(r, now);
 		next = r->disk_check_us < next ? r->disk_check_us : next;
@@ -211,9 +218,14 @@ static void wait_guest(struct run *r, int flags)
 	struct rusage usage = { 0 };
 
 	/* The raw call also tells what was used; libc's does not. */
-	while (syscall(SYS_waitid, P_PIDFD, r->guest.pidfd, &info, WEXITED | __WALL | flags, &usage) < 0)
-		if (errno != EINTR)
-			return;
+	while (syscall(SYS_waitid, P_PIDFD, r->guest.pidfd, &info, WEXITED | __WALL | flags, &usage) < 0) {
+		if (errno == EINTR)
+			continue;
+		/* The caller ignores SIGCHLD, or waits for whatever child there is: our truth is gone. */
+		r->stolen = r->over = true;
+		(void)close(take_fd(&r->guest.pidfd));
+		return;
+	}
 	if (info.si_pid == 0)
 		return;
 	r->over = true;
@@ -266,27 +278,41 @@ static void watch(struct run *r)
 	}
 }
 
+/* Read a stream to its end, which comes when its writers are dead.  One that a guest handed to
+ * somebody outlives them: with pid 1 gone, what is there must do. */
+static void drain_rest(struct run *r, int *fd, int stream)
+{
+	while (*fd >= 0 && drain(r, fd, stream)) {
+		struct pollfd fds[] = { { *fd, POLLIN, 0 }, { box_pidfd(r->box), POLLIN, 0 } };
+
+		(void)poll(fds, 2, -1);
+		if (!fds[0].revents && fds[1].revents)
+			break;
+	}
+}
+
 /* The guest is over or shall be: leave nothing running, and take all it wrote. */
 static void finish(struct run *r, bool last)
 {
 	struct err ignored;
 
 	close_stdin(r);
+	if (r->spec->cgroup)
+		cgroup_unthrottle(r->spec->cgroup); /* dying is work too, and must not wait for its share */
 	if (r->guest.pidfd >= 0) {
 		enum run_how how = r->end.how;
 		(void)pidfd_send_signal(r->guest.pidfd, SIGKILL, NULL, 0);
 		wait_guest(r, 0);
 		r->end.how = how;
 	}
-	if (last)
+	if (last || (r->spec->cgroup && cgroup_kill(r->spec->cgroup, &ignored) < 0)) {
 		box_kill(r->box);
-	else if (r->spec->cgroup && cgroup_kill(r->spec->cgroup, &ignored) < 0)
-		box_kill(r->box); /* then nobody goes on */
-	/* With all writers dead the pipes end; with some left, what is there now must do. */
-	while (r->out >= 0 && drain(r, &r->out, 1) && last)
-		(void)poll(&(struct pollfd){ r->out, POLLIN, 0 }, 1, -1);
-	while (r->err >= 0 && drain(r, &r->err, 2) && last)
-		(void)poll(&(struct pollfd){ r->err, POLLIN, 0 }, 1, -1);
+		drain_rest(r, &r->out, 1);
+		drain_rest(r, &r->err, 2);
+	} else { /* the box goes on: what is there now must do */
+		(void)(r->out >= 0 && drain(r, &r->out, 1));
+		(void)(r->err >= 0 && drain(r, &r->err, 2));
+	}
 }
 
 static void account(struct run *r)
@@ -304,7 +330,7 @@ static void account(struct run *r)
 		return;
 	if (r->end.oom && r->end.exit_code != 0) {
 		stop(r, RUN_OUT_OF_MEMORY, "memory");
-	} else if (r->end.signal == SIGXCPU) {
+	} else if (r->end.signal == SIGXCPU && r->end.cpu_ms >= (double)r->spec->limits->cpu_ms) {
 		stop(r, RUN_TIMED_OUT, "cpu-time");
 	} else if (r->end.signal) {
 		r->end.how = RUN_SIGNALED;
@@ -351,8 +377,11 @@ int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest, co
 	guest->stdio[0] = far_in;
 	guest->stdio[1] = far_out;
 	guest->stdio[2] = far_err;
-	if (io->watch)
-		r.disk_base = workspace_usage(io->watch, UINT64_MAX);
+	for (size_t i = 0; i < io->watch_count; i++) {
+		r.disk_base[i] = workspace_measure(&io->watch[i], NULL);
+		if (!r.disk_base[i].complete)
+			return err_set(e, ERR_LIMIT, "a writable directory is too deep or too large to be measured");
+	}
 	if (guest->cgroup)
 		r.oom = cgroup_oom_fd(guest->cgroup, &r.oom_events);
 	feed(&r); /* a short input is there before its reader */
@@ -366,6 +395,9 @@ int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest, co
 
 	watch(&r);
 	finish(&r, last);
+	if (r.stolen)
+		return err_set(e, ERR_SYS, "somebody else waited for the guest: SIGCHLD must not be ignored, nor "
+					   "wait(-1) be used, while it runs");
 	account(&r);
 	*ret = r.end;
 	return 0;

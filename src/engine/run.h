@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { RUN_WATCH_MAX = 64 };
+
 struct run_io {
 	const char *in; /* standard input: bytes, */
 	size_t in_len;
@@ -21,7 +23,8 @@ struct run_io {
 	struct buf *out, *err;
 	void (*on_output)(int stream, const char *bytes, size_t len, void *arg); /* may be NULL */
 	void *arg;
-	const struct workspace *watch; /* a host directory whose growth is limited, or NULL */
+	const struct workspace *watch; /* host directories whose growth is limited */
+	size_t watch_count;            /* at most RUN_WATCH_MAX */
 };
 
 enum run_how {

@@ -55,6 +55,7 @@ enum mount_flag {
 	MOUNT_DEV = 1u << 2,      /* a device node: default is nodev */
 	MOUNT_OPTIONAL = 1u << 3, /* a missing source is no error */
 	MOUNT_OWN = 1u << 4,      /* belongs to the guest, not to the sandbox's root */
+	MOUNT_GIVEN = 1u << 5,    /* the caller chose the target: it may lie in a tree with links in it */
 };
 
 struct mount_spec {

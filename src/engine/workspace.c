@@ -9,10 +9,11 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
-#define DEPTH_MAX  64
-#define VISITS_MAX 200000
+#define DEPTH_MAX  200
+#define VISITS_MAX 2000000
 
 /* Input files carry this time; whatever the guest writes carries a later one. */
 #define OLD_TIME ((time_t)1000000000)
@@ -23,6 +24,7 @@ static const uint64_t beneath = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_
 
 struct persona {
 	bool active;
+	int dumpable; /* changing ids takes it away */
 	uid_t uid;
 	gid_t gid;
 };
@@ -32,6 +34,7 @@ static struct persona persona_enter(const struct workspace *ws)
 	struct persona p = { .active = ws->as_uid };
 
 	if (p.active) {
+		p.dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
 		p.gid = (gid_t)syscall(SYS_setfsgid, ws->uid);
 		p.uid = (uid_t)syscall(SYS_setfsuid, ws->uid);
 	}
@@ -44,6 +47,7 @@ static void persona_leave(struct persona *p)
 		return;
 	(void)syscall(SYS_setfsuid, p->uid);
 	(void)syscall(SYS_setfsgid, p->gid);
+	(void)prctl(PR_SET_DUMPABLE, p->dumpable, 0, 0, 0);
 }
 
 #define auto_persona AUTO(persona_leave)
@@ -125,8 +129,14 @@ static int create(const struct workspace *ws, const char *name, struct err *e)
 	auto_close int dir = open_parent(ws->fd, name, &leaf, e);
 	if (dir < 0)
 		return -1;
-	int fd = open_beneath(dir, leaf, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0644);
-	return fd < 0 ? err_sys(e, "%.100s", name) : fd;
+	auto_close int fd = open_beneath(dir, leaf, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK,
+					 0644);
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, "%.100s", name);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_INVALID, "%.100s: not a regular file", name);
+	return take_fd(&fd);
 }
 
 static int set_back(int fd, const char *name, struct err *e)
@@ -284,29 +294,28 @@ bool workspace_walk(const struct workspace *ws, const struct timespec *mark,
 	return w.complete;
 }
 
-struct usage_stop {
-	struct walk *walk;
-	uint64_t stop;
+struct measure {
+	const struct walk *walk;
+	const struct workspace_size *stop;
 };
 
 static bool below_stop(const struct workspace_entry *entry, void *arg)
 {
-	const struct usage_stop *u = arg;
+	const struct measure *m = arg;
 
 	(void)entry;
-	return u->walk->blocks <= u->stop;
+	return !m->stop || (m->walk->blocks <= m->stop->bytes && m->walk->visits <= m->stop->entries);
 }
 
-uint64_t workspace_usage(const struct workspace *ws, uint64_t stop)
+struct workspace_size workspace_measure(const struct workspace *ws, const struct workspace_size *stop)
 {
-	auto_persona struct persona p = persona_enter(ws);
 	struct walk w = { .visit = below_stop, .complete = true };
-	struct usage_stop u = { &w, stop };
+	struct measure m = { &w, stop };
 	int dir = open_beneath(ws->fd, ".", O_RDONLY | O_DIRECTORY, 0);
 
-	w.arg = &u;
+	w.arg = &m;
 	if (dir < 0)
-		return 0;
+		return (struct workspace_size){ .complete = false };
 	walk_dir(&w, dir, 0, 0);
-	return w.blocks;
+	return (struct workspace_size){ w.blocks, w.visits, w.complete };
 }

@@ -50,5 +50,12 @@ bool workspace_walk(const struct workspace *ws, const struct timespec *mark,
 /* What puts will be told apart from: take it after the last put. */
 void workspace_mark(struct timespec *ret);
 
-/* Disk space in use below, counted until it exceeds `stop`. */
-uint64_t workspace_usage(const struct workspace *ws, uint64_t stop);
+struct workspace_size {
+	uint64_t bytes;   /* of disk, all told */
+	uint64_t entries;
+	bool complete;    /* false: some of it could not be seen */
+};
+
+/* What is below, counted until it exceeds `stop` (NULL: to the end); with our own power, for a guest
+ * can hide things from its own uid. */
+struct workspace_size workspace_measure(const struct workspace *ws, const struct workspace_size *stop);

@@ -21,12 +21,9 @@ struct execution {
 
 static void execution_done(struct execution *x)
 {
-	/* The groups go while pid 1 takes down its namespaces. */
-	if (x->box)
-		box_kill(x->box);
+	box_free(x->box); /* first: a group goes when the last of its processes is gone */
 	cgroup_free(x->cgroup);
 	cgroup_free(x->compile_cgroup);
-	box_free(x->box);
 	plan_done(&x->plan);
 	lease_done(&x->lease); /* last: the names above are ours while we hold it */
 }
@@ -129,10 +126,27 @@ static int compile(struct execution *x, struct result *r, bool *ret_ok, struct e
 	return 0;
 }
 
+/* The host directories this run may write to: their growth is watched. */
+static size_t watched(struct workspace ret[RUN_WATCH_MAX], const struct vial_job *job)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < job->dir_count && count < RUN_WATCH_MAX; i++)
+		if (job->dirs[i].writable && (job->dirs[i].inside || job->writable))
+			ret[count++] = (struct workspace){ .fd = job->dirs[i].fd };
+	return count;
+}
+
 static int run(struct execution *x, struct result *r, struct err *e)
 {
 	const struct vial_job *job = x->job;
 	struct guest_spec guest = guest_of(x);
+	struct workspace watch[RUN_WATCH_MAX];
+	size_t watch_count = watched(watch, job);
+	struct limits limits = job->limits;
+
+	if (watch_count && limits.file_bytes > limits.workspace_bytes)
+		limits.file_bytes = limits.workspace_bytes; /* exact for each file, where the sum is not */
 	const struct run_io io = {
 		.in = job->stdin_bytes,
 		.in_len = job->stdin_len,
@@ -142,12 +156,13 @@ static int run(struct execution *x, struct result *r, struct err *e)
 		.err = &r->err,
 		.on_output = job->on_output ? relay : NULL,
 		.arg = x->job,
-		.watch = x->plan.watch_disk ? &x->workspace : NULL,
+		.watch = watch,
+		.watch_count = watch_count,
 	};
 	struct run_end end;
 
 	guest.argv = (const char *const *)x->plan.run;
-	guest.limits = &job->limits;
+	guest.limits = &limits;
 	guest.data_bytes = x->plan.data_bytes;
 	guest.cgroup = x->cgroup;
 	if (run_guest(&end, x->box, &guest, &io, true, e) < 0)

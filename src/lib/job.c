@@ -247,8 +247,8 @@ int vial_job_file_from(struct vial_job *job, const char *name, const char *host_
 /* Absolute, without "." or "..", and not where the sandbox keeps its own things. */
 static int check_inside(const char *path, struct err *e)
 {
-	static const char *const taken[] = { "/proc", "/sys", "/dev", "/usr", "/bin", "/lib", "/lib64",
-					     "/etc", "/run/vial", NULL };
+	static const char *const taken[] = { "/proc", "/sys", "/dev", "/usr", "/bin", "/sbin", "/lib", "/lib32",
+					     "/lib64", "/libx32", "/etc", "/run", "/var/tmp", NULL };
 
 	if (path[0] != '/' || !path[1])
 		return err_set(e, ERR_INVALID, "'%.100s' is not an absolute path inside", path);

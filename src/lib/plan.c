@@ -28,7 +28,7 @@ static const char *const etc_files[] = {
 static const char *const proc_masks[] = {
 	"proc/acpi", "proc/asound", "proc/bus", "proc/fs", "proc/interrupts", "proc/irq",
 	"proc/kallsyms", "proc/kcore", "proc/key-users", "proc/keys", "proc/latency_stats",
-	"proc/modules", "proc/sched_debug", "proc/scsi", "proc/sysrq-trigger", "proc/timer_list", NULL,
+	"proc/locks", "proc/modules", "proc/pressure", "proc/sched_debug", "proc/scsi", "proc/sysrq-trigger", "proc/timer_list", NULL,
 };
 
 static const char *const devices[] = { "null", "zero", "full", "random", "urandom", "tty", NULL };
@@ -206,10 +206,11 @@ static int open_host_tree(int fd, bool writable, const struct lease *lease, stru
 	return take_fd(&tree);
 }
 
-static int bind_host(struct plan *p, const char *target, const char *source, int fd, bool writable,
+static int bind_host(struct plan *p, const char *target, const char *source, int fd, unsigned flags,
 		     const struct lease *lease, struct err *e)
 {
-	struct mount_spec *m = row(p, MOUNT_BIND, target, source, writable ? MOUNT_WRITABLE : 0);
+	bool writable = flags & MOUNT_WRITABLE;
+	struct mount_spec *m = row(p, MOUNT_BIND, target, source, flags);
 	int tree = open_host_tree(fd, writable, lease, e);
 
 	if (tree == -1)
@@ -241,10 +242,10 @@ static int dir_rows(struct plan *p, const struct vial_job *job, const struct lea
 		const struct job_dir *d = &job->dirs[i];
 		const char *inside = d->inside ? d->inside : job->workdir;
 		bool writable = d->writable && (d->inside || job->writable);
-		if (bind_host(p, inside + 1, d->host_path, d->fd, writable, lease, e) < 0)
+		if (bind_host(p, inside + 1, d->host_path, d->fd, MOUNT_GIVEN | (writable ? MOUNT_WRITABLE : 0),
+			      lease, e) < 0)
 			return -1;
 		rule(p, inside, access | (writable ? LANDLOCK_WRITE : 0));
-		p->watch_disk |= d == workspace && writable;
 	}
 	return 0;
 }
@@ -257,7 +258,7 @@ static int bind_path(struct plan *p, const char *path, const struct lease *lease
 
 	if (fd < 0)
 		return err_sys(e, "%.100s", path);
-	return bind_host(p, path + 1, path, fd, false, lease, e);
+	return bind_host(p, path + 1, path, fd, 0, lease, e);
 }
 
 static int language_rows(struct plan *p, const struct vial_job *job, const struct lease *lease,
@@ -276,7 +277,7 @@ static int language_rows(struct plan *p, const struct vial_job *job, const struc
 		auto_close int fd = open(p->tool.cache_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)
 			return err_sys(e, "%.100s", p->tool.cache_dir);
-		if (bind_host(p, CACHE_DIR, p->tool.cache_dir, fd, false, lease, e) < 0)
+		if (bind_host(p, CACHE_DIR, p->tool.cache_dir, fd, 0, lease, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -417,10 +418,12 @@ int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *
 	dev_rows(&p, &job->limits);
 	proc_rows(&p);
 	tmp_rows(&p, &job->limits);
-	if (language_rows(&p, job, lease, e) < 0 || dir_rows(&p, job, lease, e) < 0)
+	if (language_rows(&p, job, lease, e) < 0)
 		return -1;
 	if (code_rows(&p, job) < 0)
 		return err_sys(e, "plan");
+	if (dir_rows(&p, job, lease, e) < 0) /* last: nothing of ours is made inside the caller's trees */
+		return -1;
 	if (expand_commands(&p, job, e) < 0 || fill_env(&p, job, e) < 0)
 		return -1;
 	if (p.mount_count > PLAN_MOUNTS_MAX)

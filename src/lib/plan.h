@@ -25,7 +25,6 @@ struct plan {
 	struct limits compile_limits;
 	uint64_t data_bytes;  /* RLIMIT_DATA of the run */
 	bool code_aside;      /* the code is not in the workspace: that is a host directory */
-	bool watch_disk;      /* the workspace is a host directory the guest may write */
 	unsigned weak;
 };
 

@@ -176,7 +176,7 @@ class Exports(cli.Case):
         self.assertIn("vial: nope: not saved: ", self.saves("exit(3)", "--export", "nope", code=3))
 
     def test_modes_and_leftovers(self):
-        self.saves("import os; open('a', 'w'); os.chmod('a', 0o4777)", "--export", "a")
+        self.saves("import os; open('a', 'w'); os.chmod('a', 0o1777)", "--export", "a")
         self.assertEqual(stat.S_IMODE(os.stat(self.path("out/a")).st_mode) & 0o7111, 0)
         self.assertEqual(self.found(), ["a"])
 

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -572,12 +573,18 @@ TEST(sweeping_removes_cgroups_of_free_leases_only)
 	pid_t pid = spawn(s.cg, sleep_long);
 	bool inside = has_processes(s.cg, 1);
 
+	/* Whoever shares our groups but not our lock file still meets the lock on the group itself. */
+	cgroup_sweep(s.host, claim_lease, &s.lease.index);
+	bool locked = group_exists(s.host, s.lease.index, "") && has_processes(s.cg, 1);
+	for (size_t i = 0; i < s.host->tree_count; i++)
+		(void)flock(s.cg->dir_fds[i], LOCK_UN);
 	cgroup_sweep(s.host, claim_lease, &s.lease.index);
 	bool swept = !group_exists(s.host, s.lease.index, "");
 	bool spared = group_exists(s.host, other.index, "-x");
 	lease_done(&other);
 	CHECK(was_killed(reap(pid)));
 	CHECK(made == 0 && inside);
+	CHECK(locked);
 	CHECK(swept);
 	CHECK(spared);
 }

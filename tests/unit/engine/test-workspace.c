@@ -170,7 +170,7 @@ TEST(a_tree_too_deep_is_cut_and_said_to_be)
 
 	CHECK(dir_open(&d));
 	auto_close int at = openat(d.ws.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 300; i++) {
 		CHECK(mkdirat(at, "d", 0700) == 0);
 		int next = openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		CHECK(next >= 0);
@@ -191,7 +191,11 @@ TEST(usage_counts_blocks_and_stops_early)
 		(void)snprintf(name, sizeof(name), "f%d", i);
 		CHECK_DONE(workspace_put(&d.ws, name, bytes, sizeof(bytes), &d.e));
 	}
-	uint64_t all = workspace_usage(&d.ws, UINT64_MAX);
-	CHECK(all >= 8 * sizeof(bytes) && all < 9 * sizeof(bytes));
-	CHECK(workspace_usage(&d.ws, 100000) < all);
+	struct workspace_size all = workspace_measure(&d.ws, NULL);
+	CHECK(all.complete && all.entries == 8);
+	CHECK(all.bytes >= 8 * sizeof(bytes) && all.bytes < 9 * sizeof(bytes));
+	struct workspace_size part = workspace_measure(&d.ws, &(struct workspace_size){ 100000, 100, true });
+	CHECK(part.bytes < all.bytes);
+	part = workspace_measure(&d.ws, &(struct workspace_size){ 1 << 30, 3, true });
+	CHECK(part.entries == 4);
 }
