@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +21,10 @@ struct box {
 	const struct box_spec *spec;
 	struct lease lease; /* copied: spawns outlive the spec */
 	bool share_network;
-	bool sealed;        /* pid 1 has done its part */
 	pid_t init;
 	int init_fd;        /* pidfd */
 	int channel;        /* its end is init's end */
+	int gate;           /* readable when init has sealed the sandbox */
 	int ns[NS_COUNT_];
 	int workspace;
 	struct guest *spawned; /* a page the spawner shares: the kernel itself notes the guest there */
@@ -59,6 +60,8 @@ void box_free(struct box *box)
 	}
 	if (box->channel >= 0)
 		(void)close(box->channel);
+	if (box->gate >= 0)
+		(void)close(box->gate);
 	if (box->workspace >= 0)
 		(void)close(box->workspace);
 	if (box->spawned)
@@ -117,7 +120,7 @@ static void disguise_leave(struct disguise *d)
 	(void)prctl(PR_SET_DUMPABLE, d->dumpable, 0, 0, 0);
 }
 
-static int start_init(struct box *box, int far_end, struct err *e)
+static int start_init(struct box *box, int far_end, int gate, struct err *e)
 {
 	AUTO(disguise_leave) struct disguise disguise;
 	struct clone_args args = {
@@ -131,7 +134,7 @@ static int start_init(struct box *box, int far_end, struct err *e)
 		return -1;
 	box->init = SYS(sys_clone3, &args);
 	if (box->init == 0)
-		init_main(box->spec, far_end);
+		init_main(box->spec, far_end, gate);
 	if (box->init < 0) {
 		box->init_fd = -1;
 		err_sys(e, "new namespaces");
@@ -144,7 +147,7 @@ static int start_init(struct box *box, int far_end, struct err *e)
 int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 {
 	auto_box struct box *box = calloc(1, sizeof(*box));
-	auto_close int far_end = -1;
+	auto_close int far_end = -1, far_gate = -1;
 	int pair[2];
 
 	if (!box)
@@ -152,7 +155,7 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 	box->spec = spec;
 	box->lease = *spec->lease;
 	box->share_network = spec->share_network;
-	box->init_fd = box->channel = box->workspace = -1;
+	box->init_fd = box->channel = box->gate = box->workspace = -1;
 	memset(box->ns, -1, sizeof(box->ns));
 
 	void *page = SYS(mmap, NULL, sizeof(*box->spawned), PROT_READ | PROT_WRITE,
@@ -164,7 +167,11 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 		return err_sys(e, "channel");
 	box->channel = pair[0];
 	far_end = pair[1];
-	if (start_init(box, far_end, e) < 0)
+	if (SYS(pipe2, pair, O_CLOEXEC) < 0)
+		return err_sys(e, "gate");
+	box->gate = pair[0];
+	far_gate = pair[1];
+	if (start_init(box, far_end, far_gate, e) < 0)
 		return -1;
 	if (idmap_write(box->init, &box->lease, e) < 0)
 		return err_context(e, "idmap");
@@ -192,8 +199,7 @@ static void take_descriptors(struct box *box, struct msghdr *msg)
 	box->workspace = got[NS_COUNT_];
 }
 
-/* One report of pid 1; its end, or a failure it tells, is an error. */
-static int receive_report(struct box *box, bool with_descriptors, struct err *e)
+int box_ready(struct box *box, struct err *e)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int) * (NS_COUNT_ + 1))];
@@ -220,15 +226,7 @@ static int receive_report(struct box *box, bool with_descriptors, struct err *e)
 		*e = what.err;
 		return -1;
 	}
-	if (with_descriptors)
-		take_descriptors(box, &msg);
-	return 0;
-}
-
-int box_ready(struct box *box, struct err *e)
-{
-	if (receive_report(box, true, e) < 0)
-		return -1;
+	take_descriptors(box, &msg);
 	if (box->workspace < 0)
 		return err_set(e, ERR_SYS, "init: too many open files");
 	return 0;
@@ -239,7 +237,7 @@ int box_ready(struct box *box, struct err *e)
 struct spawn {
 	const struct box *box;
 	const struct guest_spec *guest;
-	int status_fd, gate_fd;
+	int status_fd;
 };
 
 _Noreturn static void spawner_fail(const struct spawn *s, struct err *e)
@@ -297,7 +295,7 @@ _Noreturn static void spawner_main(const struct spawn *s)
 	}
 	pid_t pid = SYS(sys_clone3, &args);
 	if (pid == 0)
-		guest_main(&box, s->guest, s->status_fd, s->gate_fd);
+		guest_main(&box, s->guest, s->status_fd, s->box->gate);
 	if (pid < 0) {
 		err_sys(&e, "clone");
 		spawner_fail(s, &e);
@@ -331,54 +329,49 @@ void guest_done(struct guest *guest)
 	(void)close(take_fd(&guest->pidfd));
 }
 
-/* The guest waits at its gate until pid 1 has sealed the sandbox; the first one usually meets it there. */
-static int open_gate(struct box *box, int gate, struct err *e)
+/* A pid 1 that failed took the guest along, whose silence looks like an exec.  The gate tells them
+ * apart, and pid 1 left the reason in the channel. */
+static int check_gate(struct box *box, struct err *e)
 {
-	if (!box->sealed && receive_report(box, false, e) < 0)
-		return -1;
-	box->sealed = true;
-	return SYS(write, gate, "g", 1) == 1 ? 0 : err_sys(e, "gate");
-}
+	struct pollfd gate = { box->gate, POLLIN, 0 };
+	struct slot_report what;
 
-struct spawn_pipes {
-	int status[2], gate[2];
-};
-
-static void spawn_pipes_done(struct spawn_pipes *p)
-{
-	int fds[] = { p->status[0], p->status[1], p->gate[0], p->gate[1] };
-
-	for (size_t i = 0; i < 4; i++)
-		if (fds[i] >= 0)
-			(void)close(fds[i]);
+	if (poll(&gate, 1, 0) == 1 && gate.revents & POLLIN)
+		return 0;
+	if (recv(box->channel, &what, sizeof(what), MSG_DONTWAIT) != sizeof(what))
+		return err_set(e, ERR_GONE, "the sandbox was not sealed");
+	*e = what.err;
+	return -1;
 }
 
 int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec, struct err *e)
 {
-	AUTO(spawn_pipes_done) struct spawn_pipes pipes = { { -1, -1 }, { -1, -1 } };
-	int spawner_fd;
+	auto_close int status = -1;
+	int pipe_fds[2], spawner_fd;
 	struct clone_args args = {
 		.flags = CLONE_FILES | CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
 		.pidfd = (uintptr_t)&spawner_fd,
 	};
 
-	if (SYS(pipe2, pipes.status, O_CLOEXEC) < 0 || SYS(pipe2, pipes.gate, O_CLOEXEC) < 0)
-		return err_sys(e, "pipe");
+	if (SYS(pipe2, pipe_fds, O_CLOEXEC) < 0)
+		return err_sys(e, "status pipe");
+	status = pipe_fds[0];
 	*box->spawned = (struct guest){ .pidfd = -1 };
 
-	struct spawn s = { box, spec, pipes.status[1], pipes.gate[0] };
+	struct spawn s = { box, spec, pipe_fds[1] };
 	pid_t pid = SYS(sys_clone3, &args);
 	if (pid == 0)
 		spawner_main(&s);
-	if (pid < 0)
+	if (pid < 0) {
+		(void)close(pipe_fds[1]);
 		return err_sys(e, "spawner");
+	}
 	reap(spawner_fd); /* it shares our table: only then may we close its end of the pipe */
 	(void)close(spawner_fd);
-	(void)close(take_fd(&pipes.status[1])); /* but not that of the gate: no SIGPIPE when the guest died */
+	(void)close(pipe_fds[1]);
 
 	struct guest guest = *box->spawned;
-	if ((guest.pidfd >= 0 && open_gate(box, pipes.gate[1], e) < 0) ||
-	    await_exec(pipes.status[0], e) < 0 ||
+	if (await_exec(status, e) < 0 || check_gate(box, e) < 0 ||
 	    (guest.pidfd < 0 && err_set(e, ERR_SYS, "the spawner died") < 0)) {
 		guest_done(&guest);
 		return -1;

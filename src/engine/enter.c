@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
 
@@ -97,16 +98,17 @@ static int filter_calls(struct enter *in, struct err *e)
 	return in->guest->seccomp ? seccomp_install(in->guest->seccomp, e) : 0;
 }
 
-/* Pid 1 finishes its own part while we do ours: nothing of the guest runs before it has. */
+/* Pid 1 finishes its own part while we do ours: nothing of the guest runs before it has.  Its byte is
+ * left where it is, for those who come later; an end without one means that pid 1 failed. */
 static int await_seal(struct enter *in, struct err *e)
 {
-	char byte;
-	ssize_t n;
+	struct pollfd gate = { in->gate_fd, POLLIN, 0 };
+	int n;
 
 	do
-		n = SYS(read, in->gate_fd, &byte, 1);
+		n = SYS(poll, &gate, 1, -1);
 	while (n < 0 && errno == EINTR);
-	return n == 1 ? 0 : err_set(e, ERR_GONE, "the sandbox was not sealed");
+	return n == 1 && gate.revents & POLLIN ? 0 : err_set(e, ERR_GONE, "the sandbox was not sealed");
 }
 
 static const struct {

@@ -26,6 +26,7 @@ enum { KEEP_MAX = 128 };
 struct init {
 	const struct box_spec *spec;
 	int channel;
+	int gate; /* a byte in it lets guests run */
 	int ns[NS_COUNT_];
 	int workspace;
 };
@@ -36,14 +37,14 @@ struct init {
  */
 static int let_go(struct init *in, struct err *e)
 {
-	int keep[KEEP_MAX] = { in->channel };
-	size_t count = 1;
+	int keep[KEEP_MAX] = { in->channel, in->gate };
+	size_t count = 2;
 
 	for (size_t i = 0; i < in->spec->mount_count; i++) {
 		if (in->spec->mounts[i].tree_fd < 0)
 			continue;
 		if (count >= KEEP_MAX)
-			return err_set(e, ERR_LIMIT, "more than %d prepared mounts", KEEP_MAX - 1);
+			return err_set(e, ERR_LIMIT, "more than %d prepared mounts", KEEP_MAX - 2);
 		keep[count++] = in->spec->mounts[i].tree_fd;
 	}
 	return fds_close_except(0, keep, count, e);
@@ -76,6 +77,12 @@ static int open_namespaces(struct init *in, struct err *e)
 			return err_sys(e, "%s", paths[i]);
 	}
 	return 0;
+}
+
+static int leave_host_mounts(struct init *in, struct err *e)
+{
+	(void)in;
+	return mount_make_private(e);
 }
 
 static int build_root(struct init *in, struct err *e)
@@ -121,6 +128,13 @@ static int seal(struct init *in, struct err *e)
 	return creds_drop_caps(e);
 }
 
+static int open_gate(struct init *in, struct err *e)
+{
+	if (SYS(write, in->gate, "g", 1) != 1)
+		return err_sys(e, "write");
+	return 0;
+}
+
 struct step {
 	const char *name;
 	int (*apply)(struct init *in, struct err *e);
@@ -129,8 +143,9 @@ struct step {
 /* What a guest needs in order to be sent in... */
 static const struct step build_steps[] = {
 	{ "fds", let_go },                 /* first: all waiting below ends with the keeper */
-	{ "idmap", wait_mapped },          /* the keeper writes the maps; nothing works before */
 	{ "namespaces", open_namespaces }, /* while the host's /proc is still in sight */
+	{ "private", leave_host_mounts },  /* nothing we mount may reach the host, nor theirs us */
+	{ "idmap", wait_mapped },          /* the keeper has written the maps by now; no file is made before */
 	{ "mount", build_root },           /* needs the namespace's CAP_SYS_ADMIN */
 	{ "workspace", open_workspace },   /* before the guest's own view becomes read-only */
 	{ "pivot", pivot },                /* "/" is the new root; the host's tree hangs below it */
@@ -142,9 +157,10 @@ static const struct step seal_steps[] = {
 	{ "net", bring_up_net },           /* still holds CAP_NET_ADMIN */
 	{ "hostname", name_host },
 	{ "seal", seal },                  /* no capabilities, not dumpable */
+	{ "gate", open_gate },             /* let them run */
 };
 
-static void report(const struct init *in, const struct slot_report *what, bool with_descriptors)
+static void report(const struct init *in, const struct slot_report *what)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int) * (NS_COUNT_ + 1))];
@@ -153,7 +169,7 @@ static void report(const struct init *in, const struct slot_report *what, bool w
 	struct iovec iov = { (void *)what, sizeof(*what) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	if (with_descriptors) {
+	if (what->err.code == ERR_NONE) {
 		msg.msg_control = control.bytes;
 		msg.msg_controllen = sizeof(control.bytes);
 		struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
@@ -170,21 +186,21 @@ static void report(const struct init *in, const struct slot_report *what, bool w
 
 static void take_steps(struct init *in, const struct step *steps, size_t count)
 {
-	struct slot_report what = { .err.code = ERR_NONE };
+	struct slot_report what;
 
 	for (size_t i = 0; i < count; i++) {
 		if (steps[i].apply(in, &what.err) == 0)
 			continue;
 		err_context(&what.err, "%s", steps[i].name);
-		report(in, &what, false);
+		report(in, &what);
 		_exit(1);
 	}
-	report(in, &what, steps == build_steps);
 }
 
-_Noreturn void init_main(const struct box_spec *spec, int channel)
+_Noreturn void init_main(const struct box_spec *spec, int channel, int gate)
 {
-	struct init in = { .spec = spec, .channel = channel, .workspace = -1 };
+	static const struct slot_report built = { .err.code = ERR_NONE };
+	struct init in = { .spec = spec, .channel = channel, .gate = gate, .workspace = -1 };
 	sigset_t all;
 	char byte;
 
@@ -193,6 +209,7 @@ _Noreturn void init_main(const struct box_spec *spec, int channel)
 	(void)signal(SIGCHLD, SIG_IGN); /* the kernel reaps what is orphaned to us */
 
 	take_steps(&in, build_steps, sizeof(build_steps) / sizeof(build_steps[0]));
+	report(&in, &built);
 	take_steps(&in, seal_steps, sizeof(seal_steps) / sizeof(seal_steps[0]));
 	/* What was handed out and what was mounted; held by nobody's failure but our own end. */
 	(void)close_range(0, (unsigned)channel - 1, 0);

@@ -3,7 +3,7 @@
  *
  * Runs in pid 1 of the sandbox: root of its user namespace, in a mount
  * namespace of its own that still shows the host's tree.  The new root is a
- * tmpfs; it is filled by the rows of the plan, made read-only, and becomes "/",
+ * tmpfs; it is filled and made read-only by the rows of the plan, and becomes "/",
  * after which the host's tree is gone.
  *
  * The new root is our working directory throughout, so targets are relative and
@@ -30,18 +30,27 @@
 /* Every directory above `target`, and `target` itself when asked. */
 static int make_dirs(const char *target, bool whole, struct err *e)
 {
+	static char made[PATH_MAX]; /* neighbours come one after the other; we are alone in this process */
 	char path[PATH_MAX];
+	const char *last = strrchr(target, '/');
+	size_t above = whole ? strlen(target) : last ? (size_t)(last - target) : 0;
 
-	if (snprintf(path, sizeof(path), "%s", target) >= (int)sizeof(path))
+	if (above >= sizeof(path))
 		return err_set(e, ERR_INVALID, "%.100s...: path too long", target);
-	for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
+	memcpy(path, target, above);
+	path[above] = '\0';
+	if (strcmp(path, made) == 0)
+		return 0;
+	for (char *end = path; above && end; *end = '/') {
+		end = strchr(end + 1, '/');
+		if (end)
+			*end = '\0';
 		if (mkdir(path, 0755) < 0 && errno != EEXIST)
 			return err_sys(e, "mkdir %s", path);
-		*slash = '/';
+		if (!end)
+			break;
 	}
-	if (whole && mkdir(path, 0755) < 0 && errno != EEXIST)
-		return err_sys(e, "mkdir %s", path);
+	memcpy(made, path, above + 1);
 	return 0;
 }
 
@@ -49,10 +58,11 @@ static int make_dirs(const char *target, bool whole, struct err *e)
  * The same for a target that the caller chose.  It may lie in a host directory that was mounted
  * before, and a link in there would lead out: each part is made and opened without following any.
  */
-static int make_given_dir(const char *target, struct err *e)
+static int make_given_dir(const char *target, uint64_t resolve, struct err *e)
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+				.resolve = resolve | RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+					   RESOLVE_NO_MAGICLINKS };
 	auto_close int dir = SYS(sys_openat2, AT_FDCWD, ".", &how);
 	char part[NAME_MAX + 1];
 
@@ -94,24 +104,51 @@ static int make_link(const struct mount_spec *m, struct err *e)
 	return SYS(symlink, m->source, m->target) < 0 ? err_sys(e, "symlink %s", m->target) : 0;
 }
 
-/* `target` as a place to mount on, of the same kind as what will be mounted. */
-static int make_target(const char *target, int tree_fd, struct err *e)
+/* A directory the caller chose, as far as it is ours to make: what lies in another mount comes later. */
+static int do_dir(const struct mount_spec *m, struct err *e)
 {
-	struct stat st;
+	if (!(m->flags & MOUNT_GIVEN))
+		return make_dirs(m->target, true, e);
+	auto_close int dir = make_given_dir(m->target, RESOLVE_NO_XDEV, e);
+	return dir >= 0 || e->sys == EXDEV ? 0 : -1;
+}
 
-	if (fstat(tree_fd, &st) < 0)
-		return err_sys(e, "stat %s", target);
-	return S_ISDIR(st.st_mode) ? make_dirs(target, true, e) : make_file(target, "", 0, e);
+static int do_share(const struct mount_spec *m, struct err *e)
+{
+	int made = m->flags & MOUNT_FILE ? make_file(m->target, "", 0, e) : make_dirs(m->target, true, e);
+
+	if (made < 0)
+		return -1;
+	if (SYS(mount, m->source, m->target, NULL, MS_BIND | MS_REC, NULL) == 0 ||
+	    (errno == ENOENT && (m->flags & MOUNT_OPTIONAL)))
+		return 0;
+	return err_sys(e, "%s", m->source);
+}
+
+static int do_seal(struct err *e)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+
+	if (SYS(mount_setattr, AT_FDCWD, ".", AT_RECURSIVE, &attr, sizeof(attr)) < 0)
+		return err_sys(e, "read-only root");
+	return 0;
+}
+
+static int do_node(const struct mount_spec *m, struct err *e)
+{
+	if (SYS(mount, m->source, m->target, NULL, MS_BIND, NULL) == 0 ||
+	    (errno == ENOENT && (m->flags & MOUNT_OPTIONAL)))
+		return 0;
+	return err_sys(e, "%s", m->source);
 }
 
 static int set_attrs(int tree_fd, unsigned flags, struct err *e)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID, .propagation = MS_PRIVATE };
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+				   .propagation = MS_PRIVATE };
 
 	if (!(flags & MOUNT_WRITABLE))
 		attr.attr_set |= MOUNT_ATTR_RDONLY;
-	if (!(flags & MOUNT_DEV))
-		attr.attr_set |= MOUNT_ATTR_NODEV;
 	if (flags & MOUNT_NOEXEC)
 		attr.attr_set |= MOUNT_ATTR_NOEXEC;
 	if (SYS(mount_setattr, tree_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
@@ -119,37 +156,24 @@ static int set_attrs(int tree_fd, unsigned flags, struct err *e)
 	return 0;
 }
 
-static int attach(int tree_fd, const char *target, struct err *e)
-{
-	if (SYS(move_mount, tree_fd, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		return err_sys(e, "mount on %s", target);
-	return 0;
-}
-
-static int do_bind(const struct mount_spec *m, struct err *e)
+static int do_tree(const struct mount_spec *m, struct err *e)
 {
 	auto_close int opened = -1;
 	int tree = m->tree_fd;
 
-	if (tree < 0) {
+	if (tree < 0)
 		opened = tree = SYS(open_tree, AT_FDCWD, m->source,
 				    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-		if (tree < 0 && errno == ENOENT && (m->flags & MOUNT_OPTIONAL))
-			return 0;
-		if (tree < 0)
-			return err_sys(e, "%s", m->source);
-	}
+	if (tree < 0)
+		return err_sys(e, "%s", m->source);
 	if (set_attrs(tree, m->flags, e) < 0)
 		return -1;
-	if (m->flags & MOUNT_GIVEN) {
-		auto_close int target = make_given_dir(m->target, e);
-		if (target < 0)
-			return -1;
-		if (SYS(move_mount, tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-			return err_sys(e, "mount on /%s", m->target);
-		return 0;
-	}
-	return make_target(m->target, tree, e) < 0 ? -1 : attach(tree, m->target, e);
+	auto_close int target = make_given_dir(m->target, 0, e);
+	if (target < 0)
+		return -1;
+	if (SYS(move_mount, tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return err_sys(e, "mount on /%s", m->target);
+	return 0;
 }
 
 static int do_tmpfs(const struct mount_spec *m, struct err *e)
@@ -162,8 +186,6 @@ static int do_tmpfs(const struct mount_spec *m, struct err *e)
 	if (m->flags & MOUNT_OWN)
 		(void)snprintf(data + used, sizeof(data) - (size_t)used, ",uid=%d,gid=%d", BOX_UID,
 			       BOX_UID);
-	if (make_dirs(m->target, true, e) < 0)
-		return -1;
 	if (SYS(mount, "tmpfs", m->target, "tmpfs", flags, data) < 0)
 		return err_sys(e, "tmpfs on %s", m->target);
 	return 0;
@@ -173,8 +195,6 @@ static int do_proc(const struct box_spec *spec, const struct mount_spec *m, stru
 {
 	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
 
-	if (make_dirs(m->target, true, e) < 0)
-		return -1;
 	if (SYS(mount, "proc", m->target, "proc", flags, "hidepid=invisible") == 0)
 		return 0;
 	/* A container that masks its own /proc may not show us an unmasked one.  Then there is
@@ -186,8 +206,6 @@ static int do_proc(const struct box_spec *spec, const struct mount_spec *m, stru
 
 static int do_pts(const struct mount_spec *m, struct err *e)
 {
-	if (make_dirs(m->target, true, e) < 0)
-		return -1;
 	if (SYS(mount, "devpts", m->target, "devpts", MS_NOSUID | MS_NOEXEC,
 		"newinstance,ptmxmode=0666,mode=0620,max=64") < 0)
 		return err_sys(e, "devpts on %s", m->target);
@@ -217,20 +235,30 @@ static int do_lock(const struct mount_spec *m, struct err *e)
 
 	if (tree < 0)
 		return errno == ENOENT ? 0 : err_sys(e, "lock %s", m->target);
-	return set_attrs(tree, 0, e) < 0 ? -1 : attach(tree, m->target, e);
+	if (set_attrs(tree, 0, e) < 0)
+		return -1;
+	if (SYS(move_mount, tree, "", AT_FDCWD, m->target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_sys(e, "lock %s", m->target);
+	return 0;
 }
 
 static int apply(const struct box_spec *spec, const struct mount_spec *m, struct err *e)
 {
 	switch (m->kind) {
 	case MOUNT_DIR:
-		return make_dirs(m->target, true, e);
+		return do_dir(m, e);
 	case MOUNT_LINK:
 		return make_link(m, e);
 	case MOUNT_TEXT:
 		return make_file(m->target, m->source, m->bytes, e);
-	case MOUNT_BIND:
-		return do_bind(m, e);
+	case MOUNT_SHARE:
+		return do_share(m, e);
+	case MOUNT_SEAL:
+		return do_seal(e);
+	case MOUNT_NODE:
+		return do_node(m, e);
+	case MOUNT_TREE:
+		return do_tree(m, e);
 	case MOUNT_TMPFS:
 		return do_tmpfs(m, e);
 	case MOUNT_PROC:
@@ -241,15 +269,21 @@ static int apply(const struct box_spec *spec, const struct mount_spec *m, struct
 		return do_mask(m, e);
 	case MOUNT_LOCK:
 		return do_lock(m, e);
+	case MOUNT_KIND_COUNT_:
+		break;
 	}
 	return err_set(e, ERR_BUG, "unknown mount kind %d", m->kind);
 }
 
-int mount_build_root(const struct box_spec *spec, struct err *e)
+int mount_make_private(struct err *e)
 {
-	/* Nothing we do may reach the host's mounts, nor theirs us. */
 	if (SYS(mount, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(e, "private mounts");
+	return 0;
+}
+
+int mount_build_root(const struct box_spec *spec, struct err *e)
+{
 	if (SYS(mount, "vial", STAGING, "tmpfs", MS_NOSUID | MS_NODEV,
 		"size=32m,nr_inodes=4096,mode=755") < 0)
 		return err_sys(e, "root tmpfs");
@@ -285,11 +319,7 @@ int mount_open_workspace(int *ret, const struct box_spec *spec, struct err *e)
 
 int mount_pivot(const struct box_spec *spec, struct err *e)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
-
 	(void)spec;
-	if (SYS(mount_setattr, AT_FDCWD, ".", 0, &attr, sizeof(attr)) < 0)
-		return err_sys(e, "read-only root");
 	if (SYS(sys_pivot_root, ".", HOST) < 0)
 		return err_sys(e, "pivot_root");
 	if (SYS(chdir, "/") < 0)

@@ -37,22 +37,31 @@ int layers_parse(unsigned *ret, const char *text, struct err *e) MUST_USE;
 /* Ids inside every sandbox: a plain user, and the owner of the root tree. */
 enum { BOX_UID = 1000, BOX_ROOT_UID = 0 };
 
+/*
+ * A plan makes the tree first: directories, links, files, what is shared with the
+ * host.  MOUNT_SEAL makes all of that read-only in one call.  After it come the
+ * mounts that have a life of their own, on targets that exist by then.
+ */
 enum mount_kind {
 	MOUNT_DIR,    /* make a directory */
 	MOUNT_LINK,   /* make a symbolic link to `source` */
 	MOUNT_TEXT,   /* make a file that holds the `bytes` at `source` */
-	MOUNT_BIND,   /* the host's `source`, or the tree in `tree_fd` when that is >= 0 */
-	MOUNT_TMPFS,  /* fresh, limited */
+	MOUNT_SHARE,  /* the host's `source` */
+	MOUNT_SEAL,
+	MOUNT_NODE,   /* the host's device `source` */
+	MOUNT_TREE,   /* the host's `source`, or the tree in `tree_fd` when that is >= 0; with its own flags */
+	MOUNT_TMPFS,  /* fresh, limited; `source` is its mode */
 	MOUNT_PROC,
 	MOUNT_PTS,
 	MOUNT_MASK,   /* hide what is at `target`: a file reads empty, a directory is empty */
 	MOUNT_LOCK,   /* make what is at `target` read-only */
+	MOUNT_KIND_COUNT_,
 };
 
 enum mount_flag {
-	MOUNT_WRITABLE = 1u << 0, /* default is read-only */
+	MOUNT_WRITABLE = 1u << 0, /* a tree of its own: default is read-only */
 	MOUNT_NOEXEC = 1u << 1,
-	MOUNT_DEV = 1u << 2,      /* a device node: default is nodev */
+	MOUNT_FILE = 1u << 2,     /* what is shared is no directory */
 	MOUNT_OPTIONAL = 1u << 3, /* a missing source is no error */
 	MOUNT_OWN = 1u << 4,      /* belongs to the guest, not to the sandbox's root */
 	MOUNT_GIVEN = 1u << 5,    /* the caller chose the target: it may lie in a tree with links in it */
@@ -64,7 +73,7 @@ struct mount_spec {
 	const char *source;
 	unsigned flags;
 	uint64_t bytes, files; /* MOUNT_TMPFS: its limits; MOUNT_TEXT: the length */
-	int tree_fd;           /* MOUNT_BIND: a detached tree made by the keeper, or -1 */
+	int tree_fd;           /* MOUNT_TREE: a detached tree made by the keeper, or -1 */
 };
 
 struct box_spec {

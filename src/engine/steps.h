@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 /* ---- mount.c: pid 1, with capabilities in its own user namespace ---- */
+int mount_make_private(struct err *e) MUST_USE;
 int mount_build_root(const struct box_spec *spec, struct err *e) MUST_USE;
 int mount_open_workspace(int *ret, const struct box_spec *spec, struct err *e) MUST_USE;
 int mount_pivot(const struct box_spec *spec, struct err *e) MUST_USE;       /* the host's tree is below "/" */
@@ -36,13 +37,12 @@ int fds_place_stdio(const int stdio[3], struct err *e) MUST_USE;
 /* ---- box.c and its children ---- */
 enum slot_ns { NS_USER, NS_PID, NS_NET, NS_IPC, NS_UTS, NS_MNT, NS_COUNT_ };
 
-/* From init to the keeper, twice: when the slot is built, with NS_COUNT_ + 1 descriptors, and when it
- * is sealed.  A failure comes alone. */
+/* From init to the keeper: when the slot is built, with NS_COUNT_ + 1 descriptors; or a failure, alone. */
 struct slot_report {
 	struct err err;
 };
 
 
-_Noreturn void init_main(const struct box_spec *spec, int channel);
+_Noreturn void init_main(const struct box_spec *spec, int channel, int gate);
 _Noreturn void guest_main(const struct box_spec *box, const struct guest_spec *guest, int status_fd,
 			  int gate_fd);

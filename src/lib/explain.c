@@ -8,10 +8,11 @@
 
 static void explain_mounts(struct buf *out, const struct plan *plan)
 {
-	static const char *const kinds[] = {
-		[MOUNT_DIR] = "dir",     [MOUNT_LINK] = "link", [MOUNT_TEXT] = "file",
-		[MOUNT_BIND] = "bind",   [MOUNT_TMPFS] = "tmpfs", [MOUNT_PROC] = "proc",
-		[MOUNT_PTS] = "devpts",  [MOUNT_MASK] = "mask", [MOUNT_LOCK] = "lock",
+	static const char *const kinds[MOUNT_KIND_COUNT_] = {
+		[MOUNT_DIR] = "dir",     [MOUNT_LINK] = "link",   [MOUNT_TEXT] = "file",
+		[MOUNT_SHARE] = "share", [MOUNT_SEAL] = "seal",   [MOUNT_NODE] = "device",
+		[MOUNT_TREE] = "mount",  [MOUNT_TMPFS] = "tmpfs", [MOUNT_PROC] = "proc",
+		[MOUNT_PTS] = "devpts",  [MOUNT_MASK] = "mask",   [MOUNT_LOCK] = "lock",
 	};
 
 	buf_add_str(out, "mounts\n");
@@ -23,10 +24,13 @@ static void explain_mounts(struct buf *out, const struct plan *plan)
 			(void)snprintf(detail, sizeof(detail), "%s, %lu files",
 				       limits_show(size, &(struct limit_row){ .kind = LIMIT_SIZE }, m->bytes),
 				       (unsigned long)m->files);
-		bool named = m->kind == MOUNT_BIND || m->kind == MOUNT_LINK;
+		bool named = m->kind == MOUNT_SHARE || m->kind == MOUNT_NODE || m->kind == MOUNT_TREE ||
+			     m->kind == MOUNT_LINK;
+		if (m->kind == MOUNT_SEAL)
+			(void)snprintf(detail, sizeof(detail), "all of the above is read-only");
 		buf_printf(out, "  %-7s /%-24s %s%s%s\n", kinds[m->kind], m->target,
 			   named ? m->source : detail,
-			   m->kind == MOUNT_BIND && m->flags & MOUNT_WRITABLE ? " (writable)" : "",
+			   m->kind == MOUNT_TREE && m->flags & MOUNT_WRITABLE ? " (writable)" : "",
 			   m->tree_fd >= 0 ? " (prepared)" : "");
 	}
 }

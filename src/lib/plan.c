@@ -94,11 +94,19 @@ static const char *own(struct plan *p, const char *fmt, ...)
 	return p->owned.items[p->owned.count - 1];
 }
 
+static void share(struct plan *p, const char *path)
+{
+	struct stat st;
+
+	if (path && stat(path, &st) == 0 && access(path, R_OK) == 0)
+		row(p, MOUNT_SHARE, path + 1, path, MOUNT_OPTIONAL | (S_ISDIR(st.st_mode) ? 0 : MOUNT_FILE));
+}
+
 static void system_rows(struct plan *p)
 {
 	static const char *const merged[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32", NULL };
 
-	row(p, MOUNT_BIND, "usr", "/usr", 0);
+	row(p, MOUNT_SHARE, "usr", "/usr", 0);
 	for (size_t i = 0; merged[i]; i++) {
 		char target[PATH_MAX];
 		const char *path = own(p, "/%s", merged[i]);
@@ -106,8 +114,8 @@ static void system_rows(struct plan *p)
 
 		if (n > 0)
 			row(p, MOUNT_LINK, merged[i], own(p, "%.*s", (int)n, target), 0);
-		else if (path && access(path, F_OK) == 0)
-			row(p, MOUNT_BIND, merged[i], path, 0);
+		else
+			share(p, path);
 	}
 }
 
@@ -121,55 +129,64 @@ static void etc_rows(struct plan *p, const struct vial_job *job)
 	row(p, MOUNT_LINK, "etc/os-release", "../usr/lib/os-release", 0);
 	row(p, MOUNT_LINK, "etc/mtab", "../proc/self/mounts", 0);
 	if (job->network_host)
-		row(p, MOUNT_BIND, "etc/resolv.conf", "/etc/resolv.conf", MOUNT_OPTIONAL);
+		share(p, "/etc/resolv.conf");
 	else
 		text(p, "etc/resolv.conf", "");
-	for (size_t i = 0; etc_files[i]; i++) {
-		const char *source = own(p, "/etc/%s", etc_files[i]);
-		if (source && access(source, R_OK) == 0)
-			row(p, MOUNT_BIND, source + 1, source, MOUNT_OPTIONAL);
-	}
+	for (size_t i = 0; etc_files[i]; i++)
+		share(p, own(p, "/etc/%s", etc_files[i]));
 }
 
-static void dev_rows(struct plan *p, const struct limits *lim)
+/* What will be mounted on, while the root can still be written. */
+static void point_rows(struct plan *p, const struct vial_job *job)
 {
-	for (size_t i = 0; devices[i]; i++) {
-		const char *source = own(p, "/dev/%s", devices[i]);
-		if (source)
-			row(p, MOUNT_BIND, source + 1, source, MOUNT_WRITABLE | MOUNT_DEV | MOUNT_OPTIONAL);
-	}
+	static const char *const dirs[] = { "proc", "tmp", "sys", "home", "run", "dev/pts", "dev/shm", NULL };
+
+	for (size_t i = 0; dirs[i]; i++)
+		row(p, MOUNT_DIR, dirs[i], NULL, 0);
+	for (size_t i = 0; devices[i]; i++)
+		text(p, own(p, "dev/%s", devices[i]), "");
 	row(p, MOUNT_LINK, "dev/fd", "/proc/self/fd", 0);
 	row(p, MOUNT_LINK, "dev/stdin", "/proc/self/fd/0", 0);
 	row(p, MOUNT_LINK, "dev/stdout", "/proc/self/fd/1", 0);
 	row(p, MOUNT_LINK, "dev/stderr", "/proc/self/fd/2", 0);
 	row(p, MOUNT_LINK, "dev/ptmx", "pts/ptmx", 0);
-	row(p, MOUNT_PTS, "dev/pts", NULL, 0);
-	struct mount_spec *shm = row(p, MOUNT_TMPFS, "dev/shm", "1777", MOUNT_WRITABLE | MOUNT_NOEXEC);
-	shm->bytes = lim->tmp_bytes;
-	shm->files = lim->files;
-	rule(p, "/dev", LANDLOCK_READ | LANDLOCK_WRITE);
+	row(p, MOUNT_LINK, "var/tmp", "/tmp", 0);
+	row(p, MOUNT_DIR, job->workdir + 1, NULL, MOUNT_GIVEN);
+	for (size_t i = 0; i < job->dir_count; i++)
+		if (job->dirs[i].inside)
+			row(p, MOUNT_DIR, job->dirs[i].inside + 1, NULL, MOUNT_GIVEN);
 }
 
-static void proc_rows(struct plan *p)
+static void tmpfs(struct plan *p, const char *target, const char *mode, unsigned flags, uint64_t bytes,
+		  uint64_t files)
 {
+	struct mount_spec *m = row(p, MOUNT_TMPFS, target, mode, flags | MOUNT_WRITABLE);
+
+	m->bytes = bytes;
+	m->files = files;
+}
+
+static void live_rows(struct plan *p, const struct vial_job *job)
+{
+	const struct limits *lim = &job->limits;
+
+	for (size_t i = 0; devices[i]; i++) {
+		const char *source = own(p, "/dev/%s", devices[i]);
+		if (source)
+			row(p, MOUNT_NODE, source + 1, source, MOUNT_OPTIONAL);
+	}
+	row(p, MOUNT_PTS, "dev/pts", NULL, 0);
+	tmpfs(p, "dev/shm", "1777", MOUNT_NOEXEC, lim->tmp_bytes, lim->files);
+	tmpfs(p, "tmp", "1777", MOUNT_OWN, lim->tmp_bytes, lim->files);
 	row(p, MOUNT_PROC, "proc", NULL, 0);
 	for (size_t i = 0; proc_masks[i]; i++)
 		row(p, MOUNT_MASK, proc_masks[i], NULL, 0);
 	row(p, MOUNT_LOCK, "proc/sys", NULL, 0);
-	rule(p, "/proc", LANDLOCK_READ | LANDLOCK_WRITE);
-}
-
-static void tmp_rows(struct plan *p, const struct limits *lim)
-{
-	struct mount_spec *tmp = row(p, MOUNT_TMPFS, "tmp", "1777", MOUNT_WRITABLE | MOUNT_OWN);
-
-	tmp->bytes = lim->tmp_bytes;
-	tmp->files = lim->files;
-	row(p, MOUNT_LINK, "var/tmp", "/tmp", 0);
-	row(p, MOUNT_DIR, "sys", NULL, 0);
-	row(p, MOUNT_DIR, "home", NULL, 0);
-	row(p, MOUNT_DIR, "run", NULL, 0);
+	if (!job_workspace_dir(job))
+		tmpfs(p, job->workdir + 1, "0755", MOUNT_OWN, lim->workspace_bytes, lim->files);
 	rule(p, "/", LANDLOCK_READ | LANDLOCK_EXEC);
+	rule(p, "/dev", LANDLOCK_READ | LANDLOCK_WRITE);
+	rule(p, "/proc", LANDLOCK_READ | LANDLOCK_WRITE);
 	rule(p, "/tmp", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_EXEC);
 }
 
@@ -210,7 +227,7 @@ static int bind_host(struct plan *p, const char *target, const char *source, int
 		     const struct lease *lease, struct err *e)
 {
 	bool writable = flags & MOUNT_WRITABLE;
-	struct mount_spec *m = row(p, MOUNT_BIND, target, source, flags);
+	struct mount_spec *m = row(p, MOUNT_TREE, target, source, flags);
 	int tree = open_host_tree(fd, writable, lease, e);
 
 	if (tree == -1)
@@ -228,21 +245,14 @@ static int bind_host(struct plan *p, const char *target, const char *source, int
 static int dir_rows(struct plan *p, const struct vial_job *job, const struct lease *lease,
 		    struct err *e)
 {
-	const struct job_dir *workspace = job_workspace_dir(job);
 	unsigned access = LANDLOCK_READ | LANDLOCK_EXEC;
 
-	if (!workspace) {
-		struct mount_spec *m = row(p, MOUNT_TMPFS, job->workdir + 1, "0755",
-					   MOUNT_WRITABLE | MOUNT_OWN);
-		m->bytes = job->limits.workspace_bytes;
-		m->files = job->limits.files;
-	}
 	rule(p, job->workdir, access | (job->writable ? LANDLOCK_WRITE : 0));
 	for (size_t i = 0; i < job->dir_count; i++) {
 		const struct job_dir *d = &job->dirs[i];
 		const char *inside = d->inside ? d->inside : job->workdir;
 		bool writable = d->writable && (d->inside || job->writable);
-		if (bind_host(p, inside + 1, d->host_path, d->fd, MOUNT_GIVEN | (writable ? MOUNT_WRITABLE : 0),
+		if (bind_host(p, inside + 1, d->host_path, d->fd, writable ? MOUNT_WRITABLE : 0,
 			      lease, e) < 0)
 			return -1;
 		rule(p, inside, access | (writable ? LANDLOCK_WRITE : 0));
@@ -415,13 +425,13 @@ int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *
 	choose_limits(&p, job);
 	system_rows(&p);
 	etc_rows(&p, job);
-	dev_rows(&p, &job->limits);
-	proc_rows(&p);
-	tmp_rows(&p, &job->limits);
+	point_rows(&p, job);
 	if (language_rows(&p, job, lease, e) < 0)
 		return -1;
 	if (code_rows(&p, job) < 0)
 		return err_sys(e, "plan");
+	row(&p, MOUNT_SEAL, "", NULL, 0);
+	live_rows(&p, job);
 	if (dir_rows(&p, job, lease, e) < 0) /* last: nothing of ours is made inside the caller's trees */
 		return -1;
 	if (expand_commands(&p, job, e) < 0 || fill_env(&p, job, e) < 0)

@@ -3,15 +3,20 @@
 #include <string.h>
 
 static const struct mount_spec mounts[] = {
-	{ MOUNT_BIND, "usr", "/usr", 0, 0, 0, -1 },
+	{ MOUNT_SHARE, "usr", "/usr", 0, 0, 0, -1 },
 	{ MOUNT_LINK, "lib", "usr/lib", 0, 0, 0, -1 },
 	{ MOUNT_LINK, "lib64", "usr/lib64", 0, 0, 0, -1 },
 	{ MOUNT_TEXT, "etc/motd", "hello\n", 0, 6, 0, -1 },
-	{ MOUNT_BIND, "dev/null", "/dev/null", MOUNT_WRITABLE | MOUNT_DEV, 0, 0, -1 },
+	{ MOUNT_TEXT, "dev/null", "", 0, 0, 0, -1 },
+	{ MOUNT_DIR, "proc", NULL, 0, 0, 0, -1 },
+	{ MOUNT_DIR, "tmp", NULL, 0, 0, 0, -1 },
+	{ MOUNT_DIR, "work", NULL, MOUNT_GIVEN, 0, 0, -1 },
+	{ MOUNT_SHARE, "absent", "/no/such/path", MOUNT_OPTIONAL, 0, 0, -1 },
+	{ MOUNT_SEAL, "", NULL, 0, 0, 0, -1 },
+	{ MOUNT_NODE, "dev/null", "/dev/null", 0, 0, 0, -1 },
 	{ MOUNT_PROC, "proc", NULL, 0, 0, 0, -1 },
-	{ MOUNT_MASK, "proc/kcore", NULL, 0, 0, 0, -1 },
+	{ MOUNT_MASK, "proc/keys", NULL, 0, 0, 0, -1 },
 	{ MOUNT_LOCK, "proc/sys", NULL, 0, 0, 0, -1 },
-	{ MOUNT_BIND, "absent", "/no/such/path", MOUNT_OPTIONAL, 0, 0, -1 },
 	{ MOUNT_TMPFS, "tmp", "1777", MOUNT_WRITABLE | MOUNT_OWN, 1 << 20, 64, -1 },
 	{ MOUNT_TMPFS, "work", "0755", MOUNT_WRITABLE | MOUNT_OWN, 1 << 20, 64, -1 },
 };

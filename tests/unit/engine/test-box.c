@@ -39,7 +39,7 @@ static int sees_only_its_own_tree(void)
 
 	CLAIM(stat("/etc/motd", &st) == 0);
 	CLAIM(stat("/etc/shadow", &st) < 0 && stat("/root", &st) < 0 && stat("/home", &st) < 0);
-	CLAIM(stat("/absent", &st) < 0);
+	CLAIM(open("/absent/x", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) < 0);
 	CLAIM(open("/x", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) < 0);
 	CLAIM(open("/usr/x", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) < 0);
 	CLAIM(open("/etc/motd", O_WRONLY | O_CLOEXEC) < 0);
@@ -287,7 +287,7 @@ TEST(the_process_limit_holds)
 TEST(a_box_that_cannot_be_built_says_why_and_leaves_nothing)
 {
 	NEED_ROOT();
-	static const struct mount_spec bad = { MOUNT_BIND, "x", "/no/such/path", 0, 0, 0, -1 };
+	static const struct mount_spec bad = { MOUNT_SHARE, "x", "/no/such/path", 0, 0, 0, -1 };
 	auto_fixture struct fixture f;
 	struct run_end end;
 
