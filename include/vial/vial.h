@@ -13,7 +13,8 @@
  * it is in the result.  Strings and bytes given to a job are copied.
  *
  * vial_run() blocks, keeps no state in the process, and may be called from
- * several threads with different jobs.  A host is read-only once opened.
+ * several threads with different jobs; while it runs, SIGCHLD must not be ignored
+ * nor wait(-1) be called.  A host is read-only once opened.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -189,7 +190,7 @@ struct vial_result {
 	int exit_code;     /* -1 when a signal ended it */
 	int signal;        /* 0 unless a signal ended it */
 	int timed_out, oom;
-	const char *limit; /* which limit ended it: "timeout", "cpu-time", "memory", "workspace"; "" */
+	const char *limit; /* which limit ended it: "timeout", "cpu-time", "memory", "workspace", "files"; "" */
 
 	struct vial_bytes out, err;
 
