@@ -89,7 +89,7 @@ VIAL_API int vial_languages(const struct vial_language **ret, size_t *ret_count,
 /* The language of a file, by extension or #! line; NULL when it cannot be told. */
 VIAL_API const char *vial_language_of(const char *path);
 
-/* Fill a language's read-only build cache (trusted, once); `progress` gets lines of text, may be NULL. */
+/* Fill a language's read-only build cache, once; `progress` gets lines of text, may be NULL. */
 VIAL_API int vial_prepare(struct vial *host, const char *language,
 			  void (*progress)(const char *line, void *arg), void *arg,
 			  struct vial_error *error);
@@ -120,7 +120,7 @@ VIAL_API int vial_job_arg(struct vial_job *job, const char *arg, struct vial_err
 VIAL_API int vial_job_env(struct vial_job *job, const char *name, const char *value,
 			  struct vial_error *error);
 
-/* Standard input: bytes, or a descriptor that is read as the guest reads (borrowed).  Default: empty. */
+/* Standard input: bytes, or a descriptor (borrowed) read as the guest reads.  Default: empty. */
 VIAL_API int vial_job_stdin(struct vial_job *job, const void *bytes, size_t len,
 			    struct vial_error *error);
 VIAL_API int vial_job_stdin_fd(struct vial_job *job, int fd, struct vial_error *error);
@@ -135,7 +135,7 @@ VIAL_API int vial_job_file_from(struct vial_job *job, const char *name, const ch
 VIAL_API int vial_job_dir(struct vial_job *job, const char *host_path, const char *inside,
 			  int writable, struct vial_error *error);
 
-/* Where the workspace appears (default /sandbox), and whether the guest may write there (default 1). */
+/* Where the workspace appears (/sandbox), and whether the guest may write there (1). */
 VIAL_API int vial_job_workdir(struct vial_job *job, const char *path, struct vial_error *error);
 VIAL_API int vial_job_writable(struct vial_job *job, int writable, struct vial_error *error);
 
@@ -143,7 +143,8 @@ VIAL_API int vial_job_writable(struct vial_job *job, int writable, struct vial_e
 VIAL_API int vial_job_network(struct vial_job *job, const char *mode, struct vial_error *error);
 
 /* Layers this job may do without, comma separated: "cgroup,uid". */
-VIAL_API int vial_job_allow_weak(struct vial_job *job, const char *layers, struct vial_error *error);
+VIAL_API int vial_job_allow_weak(struct vial_job *job, const char *layers,
+				 struct vial_error *error);
 
 /* A file to hand back with the result: a name relative to the workspace, or a pattern (* ? [...]),
  * which finds what the run created or changed. */
@@ -190,7 +191,7 @@ struct vial_result {
 	int exit_code;     /* -1 when a signal ended it */
 	int signal;        /* 0 unless a signal ended it */
 	int timed_out, oom;
-	const char *limit; /* which limit ended it: "timeout", "cpu-time", "memory", "workspace", "files"; "" */
+	const char *limit; /* the name of the limit that ended it, "timeout"; "" when none did */
 
 	struct vial_bytes out, err;
 
@@ -211,7 +212,8 @@ struct vial_result {
 	size_t export_count;
 };
 
-VIAL_API int vial_run(const struct vial_result **ret, struct vial_job *job, struct vial_error *error);
+VIAL_API int vial_run(const struct vial_result **ret, struct vial_job *job,
+		      struct vial_error *error);
 VIAL_API void vial_result_free(const struct vial_result *result); /* NULL is fine */
 
 /* End a run from another thread or a signal handler. */

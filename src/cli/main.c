@@ -129,7 +129,8 @@ int main(int argc, char **argv)
 {
 	if (hold_standard_fds() < 0)
 		return EXIT_OURS;
-	(void)signal(SIGCHLD, SIG_DFL); /* a parent that ignores it would have the kernel take our guests' ends */
+	/* A parent that ignores it would have the kernel take our guests' ends. */
+	(void)signal(SIGCHLD, SIG_DFL);
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;

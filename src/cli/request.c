@@ -275,7 +275,8 @@ static int create_job(struct request *req, const char *source, struct err *e)
 static int run_in_place(struct request *req, const char *source, struct err *e)
 {
 	size_t len = req->workspace ? strlen(req->workspace) : 0;
-	auto_free char *path = len && source && strcmp(source, "-") != 0 ? realpath(source, NULL) : NULL;
+	auto_free char *path =
+		len && source && strcmp(source, "-") != 0 ? realpath(source, NULL) : NULL;
 	struct vial_error error;
 
 	if (!path || strncmp(path, req->workspace, len) != 0 || path[len] != '/')

@@ -19,7 +19,7 @@ struct request {
 	struct vial *host;        /* owned */
 	struct vial_job *job;     /* owned */
 	const char *writable_dir; /* a host directory that is the workspace, writable */
-	char *workspace;          /* owned: the real path of a host directory that is the workspace */
+	char *workspace;          /* owned: real path of a host directory that is the workspace */
 	int stdin_fd;             /* owned */
 };
 

@@ -27,7 +27,7 @@ struct box {
 	int gate;           /* readable when init has sealed the sandbox */
 	int ns[NS_COUNT_];
 	int workspace;
-	struct guest *spawned; /* a page the spawner shares: the kernel itself notes the guest there */
+	struct guest *spawned; /* shared with the spawner: the kernel notes the guest there */
 };
 
 /* Our children carry exit signal 0 until they exec, so only __WALL finds them. */
@@ -106,7 +106,7 @@ static int disguise_enter(struct disguise *d, const struct lease *lease, struct 
 		return err_sys(e, "owner of the namespaces");
 	caps[0].effective = caps[0].permitted;
 	caps[1].effective = caps[1].permitted;
-	/* Changing ids made this process, and would make pid 1, not dumpable: its maps out of reach. */
+	/* Changing ids made us, and would make pid 1, not dumpable: its maps out of reach. */
 	if (SYS(sys_capset, &head, caps) < 0 || SYS(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return err_sys(e, "owner of the namespaces");
 	return 0;
@@ -303,7 +303,7 @@ _Noreturn static void spawner_main(const struct spawn *s)
 	_exit(0);
 }
 
-/* The pipe ends with exec, or with death: the guest's own affair from there.  A message is a failure. */
+/* The pipe ends with exec, or with death: the guest's own affair.  A message is a failure. */
 static int await_exec(int status, struct err *e)
 {
 	struct err failed;

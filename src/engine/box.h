@@ -41,7 +41,8 @@ struct guest {
 	int pidfd;
 };
 
-int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec, struct err *e) MUST_USE;
+int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
+	      struct err *e) MUST_USE;
 
 /* Kill it, if it still is, and reap it.  Must precede box_kill(): pid 1 cannot end before every
  * process of its namespace is reaped, and this one is ours to reap. */

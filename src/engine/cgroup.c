@@ -313,9 +313,10 @@ static void sweep_tree(const struct cgroup_host *host, const struct cgroup_tree 
 	for (const struct dirent *entry; (entry = readdir(dir));) {
 		if (entry->d_type != DT_DIR || !cgroup_parse_name(&lease, entry->d_name))
 			continue;
-		/* Nobody's lease, and nobody's lock: owners with another lock file hold the second. */
+		/* Owners with another lock file than ours hold at least the group's own lock. */
 		auto_close int held = claim(lease, arg);
-		auto_close int group = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		auto_close int group =
+			openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (held >= 0 && group >= 0 && flock(group, LOCK_EX | LOCK_NB) == 0)
 			(void)remove_group(host->ops, dirfd(dir), entry->d_name);
 	}
@@ -500,9 +501,11 @@ void cgroup_unthrottle(struct cgroup *cg)
 {
 	int dir_fd = dir_of(cg, CGROUP_CPU);
 
+	bool is_v2 = cg->host->ops->version == CGROUP_V2;
+
 	if (dir_fd >= 0)
-		(void)cgroup_write(dir_fd, cg->host->ops->version == CGROUP_V2 ? "cpu.max" : "cpu.cfs_quota_us",
-				   cg->host->ops->version == CGROUP_V2 ? "max" : "-1");
+		(void)cgroup_write(dir_fd, is_v2 ? "cpu.max" : "cpu.cfs_quota_us",
+				   is_v2 ? "max" : "-1");
 }
 
 int cgroup_kill(struct cgroup *cg, struct err *e)

@@ -13,7 +13,7 @@
 int creds_become_root(const struct lease *lease, struct err *e)
 {
 	if (!lease->own_uids)
-		return 0; /* the one id there is belongs to the guest; the capabilities are ours anyway */
+		return 0; /* the one id there is is the guest's; our capabilities do not need it */
 	if (SYS(sys_setgroups, 0, NULL) < 0 || SYS(sys_setresgid, BOX_ROOT_UID) < 0 ||
 	    SYS(sys_setresuid, BOX_ROOT_UID) < 0)
 		return err_sys(e, "root of the namespace");

@@ -26,15 +26,22 @@ struct enter {
 
 static int new_session(struct enter *in, struct err *e)
 {
+	static const struct { /* as the kernel has it; libc's would keep two signals for itself */
+		void *handler;
+		unsigned long flags;
+		void *restorer;
+		uint64_t mask;
+	} by_default;
 	sigset_t none;
 
 	(void)in;
 	if (SYS(setsid) < 0)
 		return err_sys(e, "setsid");
 	/* What the keeper ignores or blocks is its own business. */
-	for (int sig = 1; sig < SIGRTMIN; sig++)
+	for (int sig = 1; sig <= 64; sig++)
 		if (sig != SIGKILL && sig != SIGSTOP)
-			(void)signal(sig, SIG_DFL);
+			(void)syscall(SYS_rt_sigaction, sig, &by_default, NULL,
+				      sizeof(by_default.mask));
 	(void)sigemptyset(&none);
 	return SYS(sigprocmask, SIG_SETMASK, &none, NULL) < 0 ? err_sys(e, "sigmask") : 0;
 }
@@ -79,7 +86,8 @@ static int restrict_files(struct enter *in, struct err *e)
 {
 	if (in->guest->landlock_abi == 0)
 		return 0;
-	return landlock_restrict(in->guest->rules, in->guest->rule_count, in->guest->landlock_abi, e);
+	return landlock_restrict(in->guest->rules, in->guest->rule_count, in->guest->landlock_abi,
+				 e);
 }
 
 static int arrange_fds(struct enter *in, struct err *e)
@@ -98,8 +106,8 @@ static int filter_calls(struct enter *in, struct err *e)
 	return in->guest->seccomp ? seccomp_install(in->guest->seccomp, e) : 0;
 }
 
-/* Pid 1 finishes its own part while we do ours: nothing of the guest runs before it has.  Its byte is
- * left where it is, for those who come later; an end without one means that pid 1 failed. */
+/* Pid 1 finishes its part while we do ours: nothing of the guest runs before it has.  Its byte
+ * is left where it is, for those who come later; an end without one means that pid 1 failed. */
 static int await_seal(struct enter *in, struct err *e)
 {
 	struct pollfd gate = { in->gate_fd, POLLIN, 0 };
@@ -108,23 +116,23 @@ static int await_seal(struct enter *in, struct err *e)
 	do
 		n = SYS(poll, &gate, 1, -1);
 	while (n < 0 && errno == EINTR);
-	return n == 1 && gate.revents & POLLIN ? 0 : err_set(e, ERR_GONE, "the sandbox was not sealed");
+	return n == 1 && gate.revents & POLLIN ? 0
+					       : err_set(e, ERR_GONE, "the sandbox was not sealed");
 }
 
 static const struct {
 	const char *name;
 	int (*apply)(struct enter *in, struct err *e);
 } steps[] = {
-	{ "session", new_session },      /* no controlling terminal, no inherited signals */
-	{ "cgroup", enter_cgroup },      /* first, so that all that follows is accounted */
-	{ "ids", become_guest },         /* while we may */
-	{ "caps", drop_caps },           /* none left, none to regain */
-	{ "cwd", change_dir },
-	{ "landlock", restrict_files },  /* needs no_new_privs */
-	{ "fds", arrange_fds },          /* nothing of the keeper's leaks */
-	{ "rlimit", set_rlimits },       /* hard limits, after the last descriptor of ours was opened */
-	{ "seccomp", filter_calls },     /* it forbids the calls used above */
-	{ "gate", await_seal },          /* last: what is behind us must be closed */
+	{ "session", new_session }, /* no controlling terminal, no inherited signals */
+	{ "cgroup", enter_cgroup }, /* first, so that all that follows is accounted */
+	{ "ids", become_guest },    /* while we may */
+	{ "caps", drop_caps },      /* none left, none to regain */
+	{ "cwd", change_dir },       { "landlock", restrict_files }, /* needs no_new_privs */
+	{ "fds", arrange_fds },      /* nothing of the keeper's leaks */
+	{ "rlimit", set_rlimits },   /* hard limits, after the last descriptor of ours was opened */
+	{ "seccomp", filter_calls }, /* it forbids the calls used above */
+	{ "gate", await_seal },      /* last: what is behind us must be closed */
 };
 
 _Noreturn void guest_main(const struct box_spec *box, const struct guest_spec *guest, int status_fd,

@@ -17,7 +17,7 @@ static int close_between(int first, int last, struct err *e)
 
 int fds_close_except(int first, int *keep, size_t count, struct err *e)
 {
-	/* A handful: sorted by insertion, so that what lies between can be closed in one call each. */
+	/* A handful, sorted by insertion: what lies between is closed in one call each. */
 	for (size_t i = 1; i < count; i++)
 		for (size_t k = i; k > 0 && keep[k - 1] > keep[k]; k--) {
 			int swap = keep[k];

@@ -68,7 +68,8 @@ static void choose_range(struct ids *ids, uid_t base)
 		ids->why = "this container maps too few uids";
 		return;
 	}
-	ids->count = (unsigned)((end - start - 4096) / 2 < IDS_COUNT ? (end - start - 4096) / 2 : IDS_COUNT);
+	ids->count = (unsigned)((end - start - 4096) / 2 < IDS_COUNT ? (end - start - 4096) / 2
+								     : IDS_COUNT);
 	ids->base = (uid_t)(end - 2 * ids->count);
 	ids->own_uids = true;
 }
@@ -121,7 +122,9 @@ void ids_close(struct ids *ids)
 
 static int lock_byte(int fd, unsigned index)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = index, .l_len = 1 };
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = index, .l_len = 1
+	};
 
 	return SYS(fcntl, fd, F_OFD_SETLK, &lock);
 }
@@ -142,7 +145,7 @@ int ids_lease(struct lease *ret, const struct ids *ids, struct err *e)
 
 	if (fd < 0)
 		return err_sys(e, "leases");
-	/* Random, so that concurrent callers rarely try the same byte and a uid rests before reuse. */
+	/* Random: callers rarely try the same byte at once, and a uid rests before reuse. */
 	if (getrandom(&start, sizeof(start), 0) < 0)
 		start = (unsigned)getpid();
 

@@ -40,7 +40,8 @@ void ids_close(struct ids *ids);
 
 int ids_lease(struct lease *ret, const struct ids *ids, struct err *e) MUST_USE;
 void lease_done(struct lease *lease);
-int ids_claim(unsigned index, void *ids); /* that very lease, as a descriptor; -1: held, or no luck */
+int ids_claim(unsigned index,
+	      void *ids); /* that very lease, as a descriptor; -1: held, or no luck */
 
 /* Keeper side: write uid_map and gid_map of a process cloned into a new user namespace. */
 int idmap_write(pid_t pid, const struct lease *lease, struct err *e) MUST_USE;

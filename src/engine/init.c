@@ -145,10 +145,11 @@ static const struct step build_steps[] = {
 	{ "fds", let_go },                 /* first: all waiting below ends with the keeper */
 	{ "namespaces", open_namespaces }, /* while the host's /proc is still in sight */
 	{ "private", leave_host_mounts },  /* nothing we mount may reach the host, nor theirs us */
-	{ "idmap", wait_mapped },          /* the keeper has written the maps by now; no file is made before */
-	{ "mount", build_root },           /* needs the namespace's CAP_SYS_ADMIN */
-	{ "workspace", open_workspace },   /* before the guest's own view becomes read-only */
-	{ "pivot", pivot },                /* "/" is the new root; the host's tree hangs below it */
+	{ "idmap",
+	  wait_mapped }, /* the keeper has written the maps by now; no file is made before */
+	{ "mount", build_root },         /* needs the namespace's CAP_SYS_ADMIN */
+	{ "workspace", open_workspace }, /* before the guest's own view becomes read-only */
+	{ "pivot", pivot },              /* "/" is the new root; the host's tree hangs below it */
 };
 
 /* ... and what must be so before its first instruction: done while it is on its way. */

@@ -27,8 +27,8 @@ int layers_parse(unsigned *ret, const char *text, struct err *e)
 		if (layer < 0) {
 			char known[160] = "";
 			for (int i = 0; i < LAYER_COUNT_; i++)
-				(void)snprintf(known + strlen(known), sizeof(known) - strlen(known), " %s",
-					       layer_rows[i].name);
+				(void)snprintf(known + strlen(known), sizeof(known) - strlen(known),
+					       " %s", layer_rows[i].name);
 			return err_set(e, ERR_INVALID, "unknown layer '%.*s'; there are:%s",
 				       len > 40 ? 40 : (int)len, at, known);
 		}

@@ -30,7 +30,8 @@
 /* Every directory above `target`, and `target` itself when asked. */
 static int make_dirs(const char *target, bool whole, struct err *e)
 {
-	static char made[PATH_MAX]; /* neighbours come one after the other; we are alone in this process */
+	static char made
+		[PATH_MAX]; /* neighbours come one after the other; we are alone in this process */
 	char path[PATH_MAX];
 	const char *last = strrchr(target, '/');
 	size_t above = whole ? strlen(target) : last ? (size_t)(last - target) : 0;
@@ -104,7 +105,7 @@ static int make_link(const struct mount_spec *m, struct err *e)
 	return SYS(symlink, m->source, m->target) < 0 ? err_sys(e, "symlink %s", m->target) : 0;
 }
 
-/* A directory the caller chose, as far as it is ours to make: what lies in another mount comes later. */
+/* A directory the caller chose, as far as it lies in our own root; the rest comes later. */
 static int do_dir(const struct mount_spec *m, struct err *e)
 {
 	if (!(m->flags & MOUNT_GIVEN))
@@ -115,7 +116,8 @@ static int do_dir(const struct mount_spec *m, struct err *e)
 
 static int do_share(const struct mount_spec *m, struct err *e)
 {
-	int made = m->flags & MOUNT_FILE ? make_file(m->target, "", 0, e) : make_dirs(m->target, true, e);
+	int made = m->flags & MOUNT_FILE ? make_file(m->target, "", 0, e)
+					 : make_dirs(m->target, true, e);
 
 	if (made < 0)
 		return -1;
@@ -127,7 +129,8 @@ static int do_share(const struct mount_spec *m, struct err *e)
 
 static int do_seal(struct err *e)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+					       MOUNT_ATTR_NODEV };
 
 	if (SYS(mount_setattr, AT_FDCWD, ".", AT_RECURSIVE, &attr, sizeof(attr)) < 0)
 		return err_sys(e, "read-only root");
@@ -171,7 +174,8 @@ static int do_tree(const struct mount_spec *m, struct err *e)
 	auto_close int target = make_given_dir(m->target, 0, e);
 	if (target < 0)
 		return -1;
-	if (SYS(move_mount, tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+	if (SYS(move_mount, tree, "", target, "",
+		MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return err_sys(e, "mount on /%s", m->target);
 	return 0;
 }
@@ -223,7 +227,8 @@ static int do_mask(const struct mount_spec *m, struct err *e)
 		return err_sys(e, "mask %s", m->target);
 	/* A null device takes what is written and forgets it; an empty directory would keep it. */
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
-	if (S_ISDIR(st.st_mode) && SYS(mount_setattr, AT_FDCWD, m->target, 0, &attr, sizeof(attr)) < 0)
+	if (S_ISDIR(st.st_mode) &&
+	    SYS(mount_setattr, AT_FDCWD, m->target, 0, &attr, sizeof(attr)) < 0)
 		return err_sys(e, "mask %s", m->target);
 	return 0;
 }

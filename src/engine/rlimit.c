@@ -23,10 +23,11 @@ int rlimit_apply(const struct guest_spec *guest, const struct lease *lease, stru
 	uint64_t data = guest->data_bytes ? guest->data_bytes : RLIM_INFINITY;
 	/* SIGXCPU a second before SIGKILL; the keeper's own clock is finer than both. */
 	uint64_t cpu = lim->cpu_ms / 1000 + 1;
-	/* Counted per user and user namespace; without uids of its own, pid 1 counts with the guest. */
+	/* Counted per user and namespace; without uids of its own, pid 1 counts with the guest. */
 	uint64_t processes = lim->processes + (lease->own_uids ? 0 : 1);
 	const struct rule rules[] = {
-		{ "core", RLIMIT_CORE, 1, 1 }, /* too little for any; none would still start a piped helper */
+		{ "core", RLIMIT_CORE, 1,
+		  1 }, /* too little for any; none would still start a piped helper */
 		{ "nofile", RLIMIT_NOFILE, lim->open_files, lim->open_files },
 		{ "fsize", RLIMIT_FSIZE, lim->file_bytes, lim->file_bytes },
 		{ "nproc", RLIMIT_NPROC, processes, processes },
@@ -44,7 +45,7 @@ int rlimit_apply(const struct guest_spec *guest, const struct lease *lease, stru
 		struct rlimit want = { rules[i].soft, rules[i].hard }, have;
 		if (getrlimit(rules[i].resource, &have) < 0)
 			return err_sys(e, "%s", rules[i].name);
-		/* A hard limit that is already lower stays: it cannot be raised, and need not be. */
+		/* A hard limit that is already lower stays: it cannot be raised. */
 		if (want.rlim_max > have.rlim_max)
 			want.rlim_max = have.rlim_max;
 		if (want.rlim_cur > want.rlim_max)

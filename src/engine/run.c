@@ -173,7 +173,8 @@ static void check_disk(struct run *r, uint64_t now)
 	}
 	/* A tree that is slow to count is counted less often: at most a tenth of our time. */
 	uint64_t cost = now_us() - now;
-	r->disk_check_us = now + (cost * 10 > DISK_CHECK_MS * 1000 ? cost * 10 : DISK_CHECK_MS * 1000);
+	r->disk_check_us =
+		now + (cost * 10 > DISK_CHECK_MS * 1000 ? cost * 10 : DISK_CHECK_MS * 1000);
 }
 
 /* Enforce what is due; returns the time until something may be due again, in ms. */
@@ -218,10 +219,11 @@ static void wait_guest(struct run *r, int flags)
 	struct rusage usage = { 0 };
 
 	/* The raw call also tells what was used; libc's does not. */
-	while (syscall(SYS_waitid, P_PIDFD, r->guest.pidfd, &info, WEXITED | __WALL | flags, &usage) < 0) {
+	while (syscall(SYS_waitid, P_PIDFD, r->guest.pidfd, &info, WEXITED | __WALL | flags,
+		       &usage) < 0) {
 		if (errno == EINTR)
 			continue;
-		/* The caller ignores SIGCHLD, or waits for whatever child there is: our truth is gone. */
+		/* The caller ignores SIGCHLD, or waits for any child: our truth is gone. */
 		r->stolen = r->over = true;
 		(void)close(take_fd(&r->guest.pidfd));
 		return;
@@ -254,7 +256,9 @@ static void watch(struct run *r)
 			[P_CANCEL] = { r->io->cancel_fd, POLLIN, 0 },
 			[P_OOM] = { r->oom, r->oom_events, 0 },
 			[P_STDIN] = { r->in, r->pending_len ? POLLOUT : 0, 0 },
-			[P_SOURCE] = { r->source_open && !r->pending_len && r->in >= 0 ? r->io->in_fd : -1,
+			[P_SOURCE] = { r->source_open && !r->pending_len && r->in >= 0
+					       ? r->io->in_fd
+					       : -1,
 				       POLLIN, 0 },
 		};
 		if (poll(fds, P_COUNT_, timeout) <= 0)
@@ -298,7 +302,7 @@ static void finish(struct run *r, bool last)
 
 	close_stdin(r);
 	if (r->spec->cgroup)
-		cgroup_unthrottle(r->spec->cgroup); /* dying is work too, and must not wait for its share */
+		cgroup_unthrottle(r->spec->cgroup); /* dying is work, too */
 	if (r->guest.pidfd >= 0) {
 		enum run_how how = r->end.how;
 		(void)pidfd_send_signal(r->guest.pidfd, SIGKILL, NULL, 0);
@@ -360,8 +364,8 @@ static void run_done(struct run *r)
 	guest_done(&r->guest);
 }
 
-int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest, const struct run_io *io,
-	      bool last, struct err *e)
+int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest,
+	      const struct run_io *io, bool last, struct err *e)
 {
 	AUTO(run_done) struct run r = {
 		.box = box, .spec = guest, .io = io, .guest.pidfd = -1,
@@ -380,7 +384,7 @@ int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest, co
 	for (size_t i = 0; i < io->watch_count; i++) {
 		r.disk_base[i] = workspace_measure(&io->watch[i], NULL);
 		if (!r.disk_base[i].complete)
-			return err_set(e, ERR_LIMIT, "a writable directory is too deep or too large to be measured");
+			return err_set(e, ERR_LIMIT, "a directory is too large to measure");
 	}
 	if (guest->cgroup)
 		r.oom = cgroup_oom_fd(guest->cgroup, &r.oom_events);
@@ -396,8 +400,9 @@ int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest, co
 	watch(&r);
 	finish(&r, last);
 	if (r.stolen)
-		return err_set(e, ERR_SYS, "somebody else waited for the guest: SIGCHLD must not be ignored, nor "
-					   "wait(-1) be used, while it runs");
+		return err_set(e, ERR_SYS,
+			       "the guest's end was taken by somebody else: do not ignore SIGCHLD, "
+			       "nor wait(-1), while it runs");
 	account(&r);
 	*ret = r.end;
 	return 0;

@@ -50,5 +50,5 @@ struct run_end {
  * Send `guest` into `box` (its stdio is ours to set) and return when it is over.
  * `last`: nothing shall be left in the box; else it is kept for the next guest.
  */
-int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest, const struct run_io *io,
-	      bool last, struct err *e) MUST_USE;
+int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest,
+	      const struct run_io *io, bool last, struct err *e) MUST_USE;

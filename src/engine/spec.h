@@ -43,18 +43,18 @@ enum { BOX_UID = 1000, BOX_ROOT_UID = 0 };
  * mounts that have a life of their own, on targets that exist by then.
  */
 enum mount_kind {
-	MOUNT_DIR,    /* make a directory */
-	MOUNT_LINK,   /* make a symbolic link to `source` */
-	MOUNT_TEXT,   /* make a file that holds the `bytes` at `source` */
-	MOUNT_SHARE,  /* the host's `source` */
+	MOUNT_DIR,   /* make a directory */
+	MOUNT_LINK,  /* make a symbolic link to `source` */
+	MOUNT_TEXT,  /* make a file that holds the `bytes` at `source` */
+	MOUNT_SHARE, /* the host's `source` */
 	MOUNT_SEAL,
-	MOUNT_NODE,   /* the host's device `source` */
-	MOUNT_TREE,   /* the host's `source`, or the tree in `tree_fd` when that is >= 0; with its own flags */
-	MOUNT_TMPFS,  /* fresh, limited; `source` is its mode */
+	MOUNT_NODE, /* the host's device `source` */
+	MOUNT_TREE,   /* `source`, or the tree in `tree_fd` when >= 0, with flags of its own */
+	MOUNT_TMPFS, /* fresh, limited; `source` is its mode */
 	MOUNT_PROC,
 	MOUNT_PTS,
-	MOUNT_MASK,   /* hide what is at `target`: a file reads empty, a directory is empty */
-	MOUNT_LOCK,   /* make what is at `target` read-only */
+	MOUNT_MASK, /* hide what is at `target`: a file reads empty, a directory is empty */
+	MOUNT_LOCK, /* make what is at `target` read-only */
 	MOUNT_KIND_COUNT_,
 };
 
@@ -64,7 +64,8 @@ enum mount_flag {
 	MOUNT_FILE = 1u << 2,     /* what is shared is no directory */
 	MOUNT_OPTIONAL = 1u << 3, /* a missing source is no error */
 	MOUNT_OWN = 1u << 4,      /* belongs to the guest, not to the sandbox's root */
-	MOUNT_GIVEN = 1u << 5,    /* the caller chose the target: it may lie in a tree with links in it */
+	MOUNT_GIVEN =
+		1u << 5, /* the caller chose the target: it may lie in a tree with links in it */
 };
 
 struct mount_spec {

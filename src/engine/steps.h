@@ -14,7 +14,8 @@
 int mount_make_private(struct err *e) MUST_USE;
 int mount_build_root(const struct box_spec *spec, struct err *e) MUST_USE;
 int mount_open_workspace(int *ret, const struct box_spec *spec, struct err *e) MUST_USE;
-int mount_pivot(const struct box_spec *spec, struct err *e) MUST_USE;       /* the host's tree is below "/" */
+int mount_pivot(const struct box_spec *spec,
+		struct err *e) MUST_USE; /* the host's tree is below "/" */
 int mount_detach_host(const struct box_spec *spec, struct err *e) MUST_USE; /* and now nowhere */
 
 /* ---- net.c ---- */
@@ -37,7 +38,7 @@ int fds_place_stdio(const int stdio[3], struct err *e) MUST_USE;
 /* ---- box.c and its children ---- */
 enum slot_ns { NS_USER, NS_PID, NS_NET, NS_IPC, NS_UTS, NS_MNT, NS_COUNT_ };
 
-/* From init to the keeper: when the slot is built, with NS_COUNT_ + 1 descriptors; or a failure, alone. */
+/* From init to the keeper: built, with NS_COUNT_ + 1 descriptors; or a failure, alone. */
 struct slot_report {
 	struct err err;
 };

@@ -64,7 +64,8 @@ int workspace_check_name(const char *name, struct err *e)
 		return err_set(e, ERR_INVALID, "'%.100s' is not relative to the workspace", name);
 	if (len >= PATH_MAX)
 		return err_set(e, ERR_INVALID, "'%.100s...' is too long", name);
-	for (const char *part = name; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
+	for (const char *part = name; part;
+	     part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
 		size_t n = strcspn(part, "/");
 		if (n == 2 && part[0] == '.' && part[1] == '.')
 			return err_set(e, ERR_INVALID, "'%.100s' leaves the workspace", name);
@@ -129,8 +130,8 @@ static int create(const struct workspace *ws, const char *name, struct err *e)
 	auto_close int dir = open_parent(ws->fd, name, &leaf, e);
 	if (dir < 0)
 		return -1;
-	auto_close int fd = open_beneath(dir, leaf, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK,
-					 0644);
+	auto_close int fd = open_beneath(
+		dir, leaf, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0644);
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, "%.100s", name);
@@ -188,7 +189,8 @@ int workspace_read(struct buf *out, const struct workspace *ws, const char *name
 	if (workspace_check_name(name, e) < 0)
 		return -1;
 	/* O_NONBLOCK: a fifo must not hold us up before fstat() has seen what it is. */
-	auto_close int fd = open_beneath(ws->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	auto_close int fd =
+		open_beneath(ws->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
 	if (fd < 0)
 		return err_sys(e, "%.100s", name);
 	if (fstat(fd, &st) < 0)
@@ -304,10 +306,12 @@ static bool below_stop(const struct workspace_entry *entry, void *arg)
 	const struct measure *m = arg;
 
 	(void)entry;
-	return !m->stop || (m->walk->blocks <= m->stop->bytes && m->walk->visits <= m->stop->entries);
+	return !m->stop ||
+	       (m->walk->blocks <= m->stop->bytes && m->walk->visits <= m->stop->entries);
 }
 
-struct workspace_size workspace_measure(const struct workspace *ws, const struct workspace_size *stop)
+struct workspace_size workspace_measure(const struct workspace *ws,
+					const struct workspace_size *stop)
 {
 	struct walk w = { .visit = below_stop, .complete = true };
 	struct measure m = { &w, stop };

@@ -28,7 +28,8 @@ int workspace_check_name(const char *name, struct err *e) MUST_USE;
 /* Create or replace a file; directories above it are made.  Its time is set back (see changed). */
 int workspace_put(const struct workspace *ws, const char *name, const void *bytes, size_t len,
 		  struct err *e) MUST_USE;
-int workspace_put_fd(const struct workspace *ws, const char *name, int from, struct err *e) MUST_USE;
+int workspace_put_fd(const struct workspace *ws, const char *name, int from,
+		     struct err *e) MUST_USE;
 
 /* Read a regular file of at most `out->max` bytes. */
 int workspace_read(struct buf *out, const struct workspace *ws, const char *name,
@@ -56,6 +57,7 @@ struct workspace_size {
 	bool complete;    /* false: some of it could not be seen */
 };
 
-/* What is below, counted until it exceeds `stop` (NULL: to the end); with our own power, for a guest
- * can hide things from its own uid. */
-struct workspace_size workspace_measure(const struct workspace *ws, const struct workspace_size *stop);
+/* What is below, counted until it exceeds `stop` (NULL: to the end); with our own power, for a
+ * guest can hide things from its own uid. */
+struct workspace_size workspace_measure(const struct workspace *ws,
+					const struct workspace_size *stop);

@@ -24,9 +24,9 @@ static const cyaml_schema_field_t network_fields[] = {
 };
 
 static const cyaml_schema_field_t limits_fields[] = {
-#define LIMIT(field, flag, kind, def, min, max, doc)                                        \
-	CYAML_FIELD_STRING_PTR(flag, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_limits, \
-			       field, 1, 64),
+#define LIMIT(field, flag, kind, def, min, max, doc)                                               \
+	CYAML_FIELD_STRING_PTR(flag, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,                     \
+			       struct config_limits, field, 1, 64),
 #include "engine/limits.def"
 #undef LIMIT
 	CYAML_FIELD_END,
@@ -52,8 +52,8 @@ static const cyaml_schema_field_t config_fields[] = {
 			     languages, &language_entry, 0, 64),
 	CYAML_FIELD_STRING_PTR("cgroup", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config,
 			       cgroup, 1, 4096),
-	CYAML_FIELD_STRING_PTR("cache", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config, cache,
-			       1, 4096),
+	CYAML_FIELD_STRING_PTR("cache", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config,
+			       cache, 1, 4096),
 	CYAML_FIELD_UINT("uid_base", CYAML_FLAG_OPTIONAL, struct config, uid_base),
 	CYAML_FIELD_END,
 };
@@ -105,12 +105,14 @@ static int check(const struct config *config, struct err *e)
 	for (unsigned i = 0; i < config->languages_count; i++) {
 		const struct config_language *lang = &config->languages[i];
 		if (lang->command && lang->command[0] != '/')
-			return err_set(e, ERR_INVALID, "languages: %.40s: command must be an absolute path",
+			return err_set(e, ERR_INVALID,
+				       "languages: %.40s: command must be an absolute path",
 				       lang->name);
 		for (unsigned m = 0; m < lang->mounts_count; m++)
 			if (lang->mounts[m][0] != '/')
 				return err_set(e, ERR_INVALID,
-					       "languages: %.40s: mounts must be absolute paths", lang->name);
+					       "languages: %.40s: mounts must be absolute paths",
+					       lang->name);
 	}
 	return config_limits(&lim, config, e);
 }
@@ -132,7 +134,8 @@ int config_parse(struct config **ret, const char *text, size_t len, struct err *
 	cyaml_err_t failed = cyaml_load_data((const uint8_t *)text, len, &set, &config_schema,
 					     (cyaml_data_t **)&config, NULL);
 	if (failed != CYAML_OK)
-		return err_set(e, ERR_INVALID, "%s", said.len ? buf_str(&said) : cyaml_strerror(failed));
+		return err_set(e, ERR_INVALID, "%s",
+			       said.len ? buf_str(&said) : cyaml_strerror(failed));
 	if (!config)
 		return err_set(e, ERR_INVALID, "not a mapping");
 	if (check(config, e) < 0) {

@@ -28,7 +28,8 @@ static void say(const char *name, long value)
 
 static void say_status(void)
 {
-	static const char *const keys[] = { "Seccomp:", "NoNewPrivs:", "CapEff:", "CapPrm:", "CapBnd:" };
+	static const char *const keys[] = { "Seccomp:", "NoNewPrivs:", "CapEff:", "CapPrm:",
+					    "CapBnd:" };
 	char text[4096];
 	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
@@ -55,7 +56,8 @@ static int probe_main(void)
 	say("tmp_writable", open("/tmp/probe", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) >= 0);
 	say("host_tree", stat("/etc/shadow", &st) == 0 || stat("/boot", &st) == 0);
 	/* Writable by the mount, refused by the probe's own Landlock rules alone. */
-	say("landlock", open("/dev/shm/probe", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) < 0 && errno == EACCES);
+	say("landlock",
+	    open("/dev/shm/probe", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) < 0 && errno == EACCES);
 	say("mount_errno", mount("none", "/tmp", "tmpfs", 0, NULL) < 0 ? errno : 0);
 	say("end", 1);
 	return 0;
@@ -74,7 +76,8 @@ static long fact(const struct posture *p, const char *name)
 {
 	size_t len = strlen(name);
 
-	for (const char *line = buf_str(&p->said); line && *line; line = strchr(line, '\n'), line += !!line)
+	for (const char *line = buf_str(&p->said); line && *line;
+	     line = strchr(line, '\n'), line += !!line)
 		if (strncmp(line, name, len) == 0 && line[len] == ' ')
 			return strtol(line + len, NULL, 10);
 	return -1;
@@ -107,8 +110,12 @@ static int probe(struct posture *p, struct vial *host, struct vial_job *job, str
 		return -1;
 	if (box_create(&box, &spec, e) < 0 || box_ready(box, e) < 0)
 		return -1;
-	struct guest_spec guest = { .main = probe_main, .cwd = "/", .limits = &job->limits,
-				    .cgroup = cgroup, .rules = plan.rules, .rule_count = plan.rule_count,
+	struct guest_spec guest = { .main = probe_main,
+				    .cwd = "/",
+				    .limits = &job->limits,
+				    .cgroup = cgroup,
+				    .rules = plan.rules,
+				    .rule_count = plan.rule_count,
 				    .landlock_abi = host->landlock_abi,
 				    .seccomp = host->has_seccomp ? &seccomp_guest : NULL };
 	const struct run_io io = { .in_fd = -1, .cancel_fd = -1, .out = &p->said, .err = &ignored };
@@ -147,17 +154,18 @@ static const char *namespace_fix(void)
 
 	if (buf_add_file(&text, AT_FDCWD, "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
 			 &ignored) == 0 && text.len && text.data[0] == '1')
-		return "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile "
+		return "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or a profile "
 		       "for vial with 'userns,' (docs/INSTALL.md)";
 	buf_reset(&text);
 	if (buf_add_file(&text, AT_FDCWD, "/proc/sys/user/max_user_namespaces", &ignored) == 0 &&
 	    text.len && text.data[0] == '0')
 		return "sysctl -w user.max_user_namespaces=10000";
 	buf_reset(&text);
-	if (buf_add_file(&text, AT_FDCWD, "/proc/sys/kernel/unprivileged_userns_clone", &ignored) == 0 &&
+	if (buf_add_file(&text, AT_FDCWD, "/proc/sys/kernel/unprivileged_userns_clone", &ignored) ==
+		    0 &&
 	    text.len && text.data[0] == '0')
 		return "sysctl -w kernel.unprivileged_userns_clone=1";
-	return "in a container: run it with a seccomp profile that allows clone, unshare, mount and setns "
+	return "in a container: a seccomp profile that allows clone, unshare, mount and setns "
 	       "(docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined)";
 }
 
@@ -181,16 +189,19 @@ static void judge_layer(enum layer layer, struct verdict *v, const struct vial *
 		      p->ran ? "user, pid, mount, net, ipc, uts, cgroup" : why);
 		break;
 	case LAYER_ROOT:
-		judge(v, p->ran && !fact(p, "root_writable") && fact(p, "tmp_writable") == 1 &&
-			 !fact(p, "host_tree"), "needs the namespaces layer, and Linux 5.12 or later",
-		      "%s", p->ran ? "read-only, host files absent" : why);
+		judge(v,
+		      p->ran && !fact(p, "root_writable") && fact(p, "tmp_writable") == 1 &&
+			      !fact(p, "host_tree"),
+		      "needs the namespaces layer, and Linux 5.12 or later", "%s",
+		      p->ran ? "read-only, host files absent" : why);
 		break;
 	case LAYER_UID:
 		if (host->ids.own_uids)
 			judge(v, true, "", "host uids %u to %u", host->ids.base,
 			      host->ids.base + 2 * host->ids.count - 1);
 		else
-			judge(v, false, "run as root (or in a container with more uids)", "%s", host->ids.why);
+			judge(v, false, "run as root (or in a container with more uids)", "%s",
+			      host->ids.why);
 		break;
 	case LAYER_CGROUP:
 		judge(v, p->cgroup_entered, cgroup_fix(host), "%s%s%s",
@@ -202,8 +213,10 @@ static void judge_layer(enum layer layer, struct verdict *v, const struct vial *
 		}
 		break;
 	case LAYER_CREDS:
-		judge(v, fact(p, "CapEff:") == 0 && fact(p, "CapPrm:") == 0 && fact(p, "CapBnd:") == 0 &&
-			 fact(p, "NoNewPrivs:") == 1, "needs the namespaces layer and /proc", "%s",
+		judge(v,
+		      fact(p, "CapEff:") == 0 && fact(p, "CapPrm:") == 0 &&
+			      fact(p, "CapBnd:") == 0 && fact(p, "NoNewPrivs:") == 1,
+		      "needs the namespaces layer and /proc", "%s",
 		      p->ran ? "no capability in any set" : why);
 		break;
 	case LAYER_SECCOMP:
@@ -212,13 +225,15 @@ static void judge_layer(enum layer layer, struct verdict *v, const struct vial *
 		      p->ran ? "filter active" : host->has_seccomp ? why : "not in this kernel");
 		break;
 	case LAYER_LANDLOCK:
-		judge(v, fact(p, "landlock") == 1, "boot with lsm=landlock,... (Linux 5.13 or later)",
+		judge(v, fact(p, "landlock") == 1,
+		      "boot with lsm=landlock,... (Linux 5.13 or later)",
 		      host->landlock_abi ? "ABI %d" : "not in this kernel, or not enabled (%d)",
 		      host->landlock_abi);
 		break;
 	case LAYER_PROC:
-		judge(v, fact(p, "proc") == 1, "in a container: --security-opt systempaths=unconfined",
-		      "%s", fact(p, "proc") == 1 ? "its own processes only" : "no /proc inside");
+		judge(v, fact(p, "proc") == 1,
+		      "in a container: --security-opt systempaths=unconfined", "%s",
+		      fact(p, "proc") == 1 ? "its own processes only" : "no /proc inside");
 		break;
 	case LAYER_COUNT_:
 		break;
@@ -242,10 +257,13 @@ int vial_layers(const struct vial_layer **ret, size_t *ret_count, struct vial *h
 		for (int i = 0; i < LAYER_COUNT_; i++) {
 			struct verdict v = { .detail = host->layer_text[i][0] };
 			judge_layer(i, &v, host, &p);
-			host->layers[i] = (struct vial_layer){ layer_rows[i].name, layer_rows[i].title,
-							       v.state, layer_rows[i].need != LAYER_WHERE_PRESENT,
-							       v.detail,
-							       v.fix };
+			host->layers[i] =
+				(struct vial_layer){ layer_rows[i].name,
+						     layer_rows[i].title,
+						     v.state,
+						     layer_rows[i].need != LAYER_WHERE_PRESENT,
+						     v.detail,
+						     v.fix };
 		}
 		buf_done(&p.said);
 		host->has_layers = true;

@@ -30,10 +30,11 @@ static void execution_done(struct execution *x)
 
 static int create_cgroups(struct execution *x, struct err *e)
 {
-	if (cgroup_version(x->host->cgroups) == CGROUP_NONE || (x->job->weak & (1u << LAYER_CGROUP)))
+	if (cgroup_version(x->host->cgroups) == CGROUP_NONE ||
+	    (x->job->weak & (1u << LAYER_CGROUP)))
 		return 0;
-	if (x->plan.compile && cgroup_create(&x->compile_cgroup, x->host->cgroups, x->lease.index, "c",
-					     &x->plan.compile_limits, e) < 0)
+	if (x->plan.compile && cgroup_create(&x->compile_cgroup, x->host->cgroups, x->lease.index,
+					     "c", &x->plan.compile_limits, e) < 0)
 		return -1;
 	return cgroup_create(&x->cgroup, x->host->cgroups, x->lease.index, "", &x->job->limits, e);
 }
@@ -75,7 +76,8 @@ static int prepare(struct execution *x, struct err *e)
 	if (box_create(&x->box, &x->spec, e) < 0 || create_cgroups(x, e) < 0 ||
 	    box_ready(x->box, e) < 0)
 		return -1;
-	x->workspace = (struct workspace){ box_workspace(x->box), x->lease.own_uids, x->lease.guest_uid };
+	x->workspace =
+		(struct workspace){ box_workspace(x->box), x->lease.own_uids, x->lease.guest_uid };
 	return put_files(x, e);
 }
 
@@ -146,7 +148,8 @@ static int run(struct execution *x, struct result *r, struct err *e)
 	struct limits limits = job->limits;
 
 	if (watch_count && limits.file_bytes > limits.workspace_bytes)
-		limits.file_bytes = limits.workspace_bytes; /* exact for each file, where the sum is not */
+		limits.file_bytes =
+			limits.workspace_bytes; /* exact for each file, where the sum is not */
 	const struct run_io io = {
 		.in = job->stdin_bytes,
 		.in_len = job->stdin_len,

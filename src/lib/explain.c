@@ -22,10 +22,11 @@ static void explain_mounts(struct buf *out, const struct plan *plan)
 
 		if (m->kind == MOUNT_TMPFS)
 			(void)snprintf(detail, sizeof(detail), "%s, %lu files",
-				       limits_show(size, &(struct limit_row){ .kind = LIMIT_SIZE }, m->bytes),
+				       limits_show(size, &(struct limit_row){ .kind = LIMIT_SIZE },
+						   m->bytes),
 				       (unsigned long)m->files);
-		bool named = m->kind == MOUNT_SHARE || m->kind == MOUNT_NODE || m->kind == MOUNT_TREE ||
-			     m->kind == MOUNT_LINK;
+		bool named = m->kind == MOUNT_SHARE || m->kind == MOUNT_NODE ||
+			     m->kind == MOUNT_TREE || m->kind == MOUNT_LINK;
 		if (m->kind == MOUNT_SEAL)
 			(void)snprintf(detail, sizeof(detail), "all of the above is read-only");
 		buf_printf(out, "  %-7s /%-24s %s%s%s\n", kinds[m->kind], m->target,
@@ -96,8 +97,8 @@ int vial_job_explain(char **ret, struct vial_job *job, struct vial_error *error)
 	AUTO(plan_done) struct plan plan = { 0 };
 	AUTO(lease_done) struct lease lease = { .fd = -1 };
 
-	if (host_check_layers(job->host, job->weak, e) < 0 || ids_lease(&lease, &job->host->ids, e) < 0 ||
-	    plan_make(&plan, job, &lease, e) < 0)
+	if (host_check_layers(job->host, job->weak, e) < 0 ||
+	    ids_lease(&lease, &job->host->ids, e) < 0 || plan_make(&plan, job, &lease, e) < 0)
 		return -1;
 	plan_explain(&out, &plan, job);
 	if (!out.data)

@@ -70,7 +70,8 @@ static const char *missing(const struct vial *host, enum layer layer)
 	case LAYER_UID:
 		return host->ids.own_uids ? NULL : host->ids.why;
 	case LAYER_CGROUP:
-		return cgroup_version(host->cgroups) != CGROUP_NONE ? NULL : cgroup_why(host->cgroups);
+		return cgroup_version(host->cgroups) != CGROUP_NONE ? NULL
+								    : cgroup_why(host->cgroups);
 	case LAYER_SECCOMP:
 		return host->has_seccomp ? NULL : "this kernel has no filters";
 	default:
@@ -91,7 +92,8 @@ int host_check_layers(const struct vial *host, unsigned weak, struct err *e)
 	}
 	if (!names.len)
 		return 0;
-	return err_set(e, ERR_HOST, "missing here: %s%s (see 'vial doctor'; --allow-weak %s does without)",
+	return err_set(e, ERR_HOST,
+		       "missing here: %s%s (see 'vial doctor'; --allow-weak %s does without)",
 		       buf_str(&why), why.dropped ? "..." : "", buf_str(&names));
 }
 

@@ -80,7 +80,8 @@ int vial_job_create(struct vial_job **ret, struct vial *host, const char *langua
 	const struct runtime *rt = runtime_find(language);
 
 	if (!rt)
-		return err_set(e, ERR_INVALID, "unknown language '%.40s' (see 'vial languages')", language);
+		return err_set(e, ERR_INVALID, "unknown language '%.40s' (see 'vial languages')",
+			       language);
 	job = calloc(1, sizeof(*job));
 	if (!job)
 		return err_sys(e, "job");
@@ -247,8 +248,9 @@ int vial_job_file_from(struct vial_job *job, const char *name, const char *host_
 /* Absolute, without "." or "..", and not where the sandbox keeps its own things. */
 static int check_inside(const char *path, struct err *e)
 {
-	static const char *const taken[] = { "/proc", "/sys", "/dev", "/usr", "/bin", "/sbin", "/lib", "/lib32",
-					     "/lib64", "/libx32", "/etc", "/run", "/var/tmp", NULL };
+	static const char *const taken[] = { "/proc", "/sys", "/dev",     "/usr",   "/bin",
+					     "/sbin", "/lib", "/lib32",   "/lib64", "/libx32",
+					     "/etc",  "/run", "/var/tmp", NULL };
 
 	if (path[0] != '/' || !path[1])
 		return err_set(e, ERR_INVALID, "'%.100s' is not an absolute path inside", path);
@@ -257,7 +259,8 @@ static int check_inside(const char *path, struct err *e)
 	for (size_t i = 0; taken[i]; i++) {
 		size_t n = strlen(taken[i]);
 		if (strncmp(path, taken[i], n) == 0 && (!path[n] || path[n] == '/'))
-			return err_set(e, ERR_INVALID, "'%.100s' belongs to the sandbox itself", path);
+			return err_set(e, ERR_INVALID, "'%.100s' belongs to the sandbox itself",
+				       path);
 	}
 	return 0;
 }
@@ -270,8 +273,8 @@ int vial_job_dir(struct vial_job *job, const char *host_path, const char *inside
 	if (inside && check_inside(inside, e) < 0)
 		return -1;
 	if (!inside && job_workspace_dir(job))
-		return err_set(e, ERR_INVALID, "there is one workspace: name a path inside for %.100s",
-			       host_path);
+		return err_set(e, ERR_INVALID,
+			       "there is one workspace: name a path inside for %.100s", host_path);
 	if (job->dir_count >= 64)
 		return err_set(e, ERR_LIMIT, "more than 64 directories");
 	auto_close int fd = open(host_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -285,8 +288,9 @@ int vial_job_dir(struct vial_job *job, const char *host_path, const char *inside
 		job->dirs = dirs;
 	if (!dirs || !host_copy || (inside && !inside_copy))
 		return err_sys(e, "%.100s", host_path);
-	job->dirs[job->dir_count++] = (struct job_dir){ take_ptr(&host_copy), take_ptr(&inside_copy),
-							take_fd(&fd), writable };
+	job->dirs[job->dir_count++] =
+		(struct job_dir){ take_ptr(&host_copy), take_ptr(&inside_copy), take_fd(&fd),
+				  writable };
 	return 0;
 }
 
@@ -324,10 +328,11 @@ int vial_job_network(struct vial_job *job, const char *mode, struct vial_error *
 	bool host = strcmp(mode, "host") == 0;
 
 	if (!host && strcmp(mode, "none") != 0)
-		return err_set(err_of(error), ERR_INVALID, "network is 'none' or 'host', not '%.40s'", mode);
+		return err_set(err_of(error), ERR_INVALID,
+			       "network is 'none' or 'host', not '%.40s'", mode);
 	if (host && !job->host->config->network.allow_host)
-		return err_set(err_of(error), ERR_DENIED,
-			       "network 'host' is not permitted here (network: allow_host in vial.yaml)");
+		return err_set(err_of(error), ERR_DENIED, "network 'host' is not permitted here "
+							  "(network: allow_host in vial.yaml)");
 	job->network_host = host;
 	return 0;
 }
@@ -352,7 +357,8 @@ int vial_job_export(struct vial_job *job, const char *pattern, struct vial_error
 }
 
 void vial_job_on_output(struct vial_job *job,
-			void (*fn)(enum vial_stream stream, const char *bytes, size_t len, void *arg),
+			void (*fn)(enum vial_stream stream, const char *bytes, size_t len,
+				   void *arg),
 			void *arg)
 {
 	job->on_output = fn;

@@ -16,8 +16,8 @@
 #define CACHE_DIR "var/cache/vial"
 #define OUTPUT    "/tmp/main"
 
-/* Files of /etc that programs look for and that say nothing about the host.  Each is a mount to make
- * and to undo, on the way of every run: what only installers read is left out. */
+/* Files of /etc that programs look for and that say nothing about the host.  Each is a mount to
+ * make and to undo, on the way of every run: what only installers read is left out. */
 static const char *const etc_files[] = {
 	"ld.so.cache", "alternatives", "localtime", "services", "protocols", "mime.types", "ssl",
 	"pki/tls", "crypto-policies", "fonts", NULL,
@@ -26,9 +26,25 @@ static const char *const etc_files[] = {
 /* Kernel interfaces that an ordinary user may read or that would be worst to lose.  What only root
  * may open is guarded by that: no guest has the host's root uid. */
 static const char *const proc_masks[] = {
-	"proc/acpi", "proc/asound", "proc/bus", "proc/fs", "proc/interrupts", "proc/irq",
-	"proc/kallsyms", "proc/kcore", "proc/key-users", "proc/keys", "proc/latency_stats",
-	"proc/locks", "proc/modules", "proc/pressure", "proc/sched_debug", "proc/scsi", "proc/sysrq-trigger", "proc/timer_list", NULL,
+	"proc/acpi",
+	"proc/asound",
+	"proc/bus",
+	"proc/fs",
+	"proc/interrupts",
+	"proc/irq",
+	"proc/kallsyms",
+	"proc/kcore",
+	"proc/key-users",
+	"proc/keys",
+	"proc/latency_stats",
+	"proc/locks",
+	"proc/modules",
+	"proc/pressure",
+	"proc/sched_debug",
+	"proc/scsi",
+	"proc/sysrq-trigger",
+	"proc/timer_list",
+	NULL,
 };
 
 static const char *const devices[] = { "null", "zero", "full", "random", "urandom", "tty", NULL };
@@ -59,7 +75,8 @@ static struct mount_spec *row(struct plan *p, enum mount_kind kind, const char *
 			      const char *source, unsigned flags)
 {
 	static struct mount_spec spare; /* counted below: a plan with too many rows is refused */
-	struct mount_spec *m = p->mount_count < PLAN_MOUNTS_MAX ? &p->mounts[p->mount_count] : &spare;
+	struct mount_spec *m =
+		p->mount_count < PLAN_MOUNTS_MAX ? &p->mounts[p->mount_count] : &spare;
 
 	p->mount_count++;
 	*m = (struct mount_spec){ kind, target, source, flags, 0, 0, -1 };
@@ -99,12 +116,15 @@ static void share(struct plan *p, const char *path)
 	struct stat st;
 
 	if (path && stat(path, &st) == 0 && access(path, R_OK) == 0)
-		row(p, MOUNT_SHARE, path + 1, path, MOUNT_OPTIONAL | (S_ISDIR(st.st_mode) ? 0 : MOUNT_FILE));
+		row(p, MOUNT_SHARE, path + 1, path,
+		    MOUNT_OPTIONAL | (S_ISDIR(st.st_mode) ? 0 : MOUNT_FILE));
 }
 
 static void system_rows(struct plan *p)
 {
-	static const char *const merged[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32", NULL };
+	static const char *const merged[] = {
+		"bin", "sbin", "lib", "lib32", "lib64", "libx32", NULL
+	};
 
 	row(p, MOUNT_SHARE, "usr", "/usr", 0);
 	for (size_t i = 0; merged[i]; i++) {
@@ -139,7 +159,8 @@ static void etc_rows(struct plan *p, const struct vial_job *job)
 /* What will be mounted on, while the root can still be written. */
 static void point_rows(struct plan *p, const struct vial_job *job)
 {
-	static const char *const dirs[] = { "proc", "tmp", "sys", "home", "run", "dev/pts", "dev/shm", NULL };
+	static const char *const dirs[] = { "proc", "tmp",     "sys",     "home",
+					    "run",  "dev/pts", "dev/shm", NULL };
 
 	for (size_t i = 0; dirs[i]; i++)
 		row(p, MOUNT_DIR, dirs[i], NULL, 0);
@@ -157,8 +178,8 @@ static void point_rows(struct plan *p, const struct vial_job *job)
 			row(p, MOUNT_DIR, job->dirs[i].inside + 1, NULL, MOUNT_GIVEN);
 }
 
-static void tmpfs(struct plan *p, const char *target, const char *mode, unsigned flags, uint64_t bytes,
-		  uint64_t files)
+static void tmpfs(struct plan *p, const char *target, const char *mode, unsigned flags,
+		  uint64_t bytes, uint64_t files)
 {
 	struct mount_spec *m = row(p, MOUNT_TMPFS, target, mode, flags | MOUNT_WRITABLE);
 
@@ -200,7 +221,9 @@ static void live_rows(struct plan *p, const struct vial_job *job)
 static int open_host_tree(int fd, bool writable, const struct lease *lease, struct err *e)
 {
 	struct stat st;
-	auto_close int tree = SYS(open_tree, fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	auto_close int tree =
+		SYS(open_tree, fd, "",
+		    AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 
 	if (tree < 0 && errno == EPERM && !lease->own_uids)
 		return -2; /* not ours to do: pid 1 binds it by its path */
@@ -325,7 +348,8 @@ static int expand_commands(struct plan *p, const struct vial_job *job, struct er
 		return -1;
 	const struct template_vars vars = {
 		.tool = p->tool.tool,
-		.source = p->code_aside ? own(p, "/" CODE_DIR "/%s", job->code.name) : job->code.name,
+		.source =
+			p->code_aside ? own(p, "/" CODE_DIR "/%s", job->code.name) : job->code.name,
 		.output = OUTPUT,
 		.more_sources = (const char *const *)more.items,
 		.cache = p->tool.cache_dir || job->command ? "/" CACHE_DIR : "/tmp/.cache",
@@ -408,7 +432,8 @@ static void choose_limits(struct plan *p, const struct vial_job *job)
 
 	/* Below the cgroup's limit, so that the language fails before the kernel kills. */
 	if (rt->limit_data)
-		p->data_bytes = lim->memory_bytes > 2 * spare ? lim->memory_bytes - spare : lim->memory_bytes;
+		p->data_bytes = lim->memory_bytes > 2 * spare ? lim->memory_bytes - spare
+							      : lim->memory_bytes;
 	p->compile_limits = *lim;
 	if (rt->compile_memory_bytes > lim->memory_bytes)
 		p->compile_limits.memory_bytes = rt->compile_memory_bytes;
@@ -416,7 +441,8 @@ static void choose_limits(struct plan *p, const struct vial_job *job)
 		p->compile_limits.cpu_millicores = 2000;
 }
 
-int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *lease, struct err *e)
+int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *lease,
+	      struct err *e)
 {
 	AUTO(plan_done) struct plan p = { .weak = job->weak };
 
@@ -432,7 +458,8 @@ int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *
 		return err_sys(e, "plan");
 	row(&p, MOUNT_SEAL, "", NULL, 0);
 	live_rows(&p, job);
-	if (dir_rows(&p, job, lease, e) < 0) /* last: nothing of ours is made inside the caller's trees */
+	/* Last: nothing of ours is made inside the caller's trees. */
+	if (dir_rows(&p, job, lease, e) < 0)
 		return -1;
 	if (expand_commands(&p, job, e) < 0 || fill_env(&p, job, e) < 0)
 		return -1;

@@ -111,7 +111,8 @@ int vial_prepare(struct vial *host, const char *language, void (*progress)(const
 	AUTO(remove_tree) char dir[512] = "";
 
 	if (!rt)
-		return err_set(e, ERR_INVALID, "unknown language '%.40s' (see 'vial languages')", language);
+		return err_set(e, ERR_INVALID, "unknown language '%.40s' (see 'vial languages')",
+			       language);
 	if (host_toolchain(&tool, host, rt, e) < 0)
 		return -1;
 	if (!rt->warm_cache || tool.cache_dir) {
@@ -122,7 +123,8 @@ int vial_prepare(struct vial *host, const char *language, void (*progress)(const
 	if (make_parents(tool.cache_path, e) < 0)
 		return -1;
 	char name[sizeof(dir)];
-	if (snprintf(name, sizeof(name), "%s.XXXXXX", tool.cache_path) >= (int)sizeof(name) || !mkdtemp(name))
+	if (snprintf(name, sizeof(name), "%s.XXXXXX", tool.cache_path) >= (int)sizeof(name) ||
+	    !mkdtemp(name))
 		return err_sys(e, "%.100s", tool.cache_path);
 	memcpy(dir, name, sizeof(dir)); /* from here on it is ours to remove */
 

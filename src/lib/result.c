@@ -97,7 +97,7 @@ void result_read_error(struct result *r, const struct runtime *rt)
 	struct vial_result *pub = &r->pub;
 
 	if ((pub->outcome == VIAL_EXITED && pub->exit_code == 0) || r->err.dropped)
-		return; /* or the failure is in what was dropped, and what was kept says something else */
+		return; /* what was dropped may hold the failure, what was kept another */
 	if (!rt->read_error || !rt->read_error(&r->exception, buf_str(&r->err), r->err.len))
 		return;
 	pub->exception.type = r->exception.type;
@@ -151,7 +151,7 @@ static bool wanted(const struct listing *l, const struct workspace_entry *entry)
 	if (!l->patterns)
 		return entry->changed;
 	for (size_t i = 0; l->patterns[i]; i++) {
-		/* A pattern is a name first: "[Video] a.pptx" is a file, not a set of characters. */
+		/* A pattern is a name first: "[Video] a.pptx" is a file. */
 		if (strcmp(l->patterns[i], entry->path) == 0)
 			return true;
 		if (entry->changed &&
@@ -222,7 +222,8 @@ static void add_missing(struct listing *l)
 int result_export(struct result *r, const struct workspace *ws, const struct timespec *mark,
 		  const struct vial_job *job, struct err *e)
 {
-	struct listing l = { .patterns = (const char *const *)job->exports.items, .max = CHANGED_MAX };
+	struct listing l = { .patterns = (const char *const *)job->exports.items,
+			     .max = CHANGED_MAX };
 	uint64_t left = job->limits.workspace_bytes;
 
 	if (job->exports.count == 0)
@@ -236,7 +237,8 @@ int result_export(struct result *r, const struct workspace *ws, const struct tim
 		return err_sys(e, "exports");
 	r->pub.export_count = l.count;
 	for (size_t i = 0; i < l.count; i++) {
-		read_export(r, i, ws, job->limits.file_bytes < left ? job->limits.file_bytes : left);
+		read_export(r, i, ws,
+			    job->limits.file_bytes < left ? job->limits.file_bytes : left);
 		left -= r->contents[i].len;
 	}
 	return 0;

@@ -20,11 +20,13 @@
 /* What the guest says of itself when everything is in place. */
 static const char script[] =
 	"while read -r key value rest; do case $key in\n"
-	"Seccomp:|NoNewPrivs:|CapEff:|CapPrm:|CapBnd:) echo \"$key $value\";; esac; done </proc/self/status\n"
+	"Seccomp:|NoNewPrivs:|CapEff:|CapPrm:|CapBnd:) echo \"$key $value\";;\n"
+	"esac; done </proc/self/status\n"
 	"[ -w / ] && echo 'root is writable'\n"
 	"[ -e /etc/shadow ] && echo 'host tree in sight'\n"
 	"echo \"uid $(id -u) gid $(id -g) groups $(id -G)\"\n"
-	"while IFS=: read -r n c path; do case $path in /) ;; *) echo \"cgroup $c $path\";; esac; done </proc/self/cgroup\n"
+	"while IFS=: read -r n c path; do case $path in /) ;; *) echo \"cgroup $c $path\";;\n"
+	"esac; done </proc/self/cgroup\n"
 	"while read -r dev dir type opts rest; do case $dir in\n"
 	"/|/usr|/proc/sys) case $opts in ro,*) ;; *) echo \"$dir is $opts\";; esac;;\n"
 	"/run/host*) echo 'the host is attached';; esac; done </proc/self/mounts\n"
@@ -64,7 +66,8 @@ static bool has_children(void)
 {
 	siginfo_t info;
 
-	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 || errno != ECHILD;
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 ||
+	       errno != ECHILD;
 }
 
 DEFINE_CLEANUP(struct vial *, vial_close)
@@ -94,7 +97,8 @@ static bool attempt(char *said, size_t size, unsigned nth, int error)
 static void complain(unsigned nth, int error, const char *what, const char *detail)
 {
 	failed++;
-	printf("not ok - call %u (%s, %s): %s: %s\n", nth, fault_hit(), strerrorname_np(error), what, detail);
+	printf("not ok - call %u (%s, %s): %s: %s\n", nth, fault_hit(), strerrorname_np(error),
+	       what, detail);
 }
 
 static void check(unsigned nth, int error, const char *want, unsigned fds, unsigned mounts)
@@ -124,7 +128,8 @@ int main(void)
 	char want[8192];
 
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
-	if (!attempt(want, sizeof(want), 0, 0) || !strstr(want, "Seccomp: 2\n") || !strstr(want, "done\n")) {
+	if (!attempt(want, sizeof(want), 0, 0) || !strstr(want, "Seccomp: 2\n") ||
+	    !strstr(want, "done\n")) {
 		printf("not ok - without faults: %s\n0 passed, 1 failed\n", want);
 		return 1;
 	}

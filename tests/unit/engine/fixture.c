@@ -63,8 +63,13 @@ int fixture_run(struct fixture *f, struct run_end *ret, int (*main)(void))
 	if (cgroup_version(f->cgroups) != CGROUP_NONE &&
 	    cgroup_create(&f->cgroup, f->cgroups, f->lease.index, "", &f->limits, &f->e) < 0)
 		return -1;
-	struct guest_spec guest = { .main = main, .cwd = "/work", .limits = &f->limits, .cgroup = f->cgroup,
-				    .rules = rules, .rule_count = sizeof(rules) / sizeof(rules[0]),
-				    .landlock_abi = landlock_abi(), .seccomp = &seccomp_guest };
+	struct guest_spec guest = { .main = main,
+				    .cwd = "/work",
+				    .limits = &f->limits,
+				    .cgroup = f->cgroup,
+				    .rules = rules,
+				    .rule_count = sizeof(rules) / sizeof(rules[0]),
+				    .landlock_abi = landlock_abi(),
+				    .seccomp = &seccomp_guest };
 	return run_guest(ret, f->box, &guest, &io, true, &f->e);
 }

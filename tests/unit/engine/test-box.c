@@ -105,7 +105,8 @@ static int spins(void)
 static int fills_its_memory(void)
 {
 	for (size_t n = 0; n < 1024; n++) {
-		char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			       -1, 0);
 		if (p == MAP_FAILED)
 			return 3;
 		memset(p, 1, 1 << 20);

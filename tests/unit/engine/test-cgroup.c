@@ -573,7 +573,7 @@ TEST(sweeping_removes_cgroups_of_free_leases_only)
 	pid_t pid = spawn(s.cg, sleep_long);
 	bool inside = has_processes(s.cg, 1);
 
-	/* Whoever shares our groups but not our lock file still meets the lock on the group itself. */
+	/* Whoever shares our groups but not our lock file meets the lock on the group. */
 	cgroup_sweep(s.host, claim_lease, &s.lease.index);
 	bool locked = group_exists(s.host, s.lease.index, "") && has_processes(s.cg, 1);
 	for (size_t i = 0; i < s.host->tree_count; i++)

@@ -41,5 +41,6 @@ TEST(limits_are_set_in_the_units_people_write)
 TEST(every_default_is_within_its_own_range)
 {
 	for (size_t i = 0; i < limit_count; i++)
-		CHECK(limit_rows[i].def >= limit_rows[i].min && limit_rows[i].def <= limit_rows[i].max);
+		CHECK(limit_rows[i].def >= limit_rows[i].min &&
+		      limit_rows[i].def <= limit_rows[i].max);
 }

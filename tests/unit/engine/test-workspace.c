@@ -60,7 +60,8 @@ TEST(names_that_leave_the_workspace_are_refused)
 		{ "./a", "'./a' is not a file name" },
 		{ "a/", "'a/' is not a file name" },
 	};
-	static const char *const fine[] = { "a", "a b/[c] d.txt", "...", "..a/b..", "\xc3\xa4\n\t", ".hidden" };
+	static const char *const fine[] = { "a",       "a b/[c] d.txt", "...",
+					    "..a/b..", "\xc3\xa4\n\t",  ".hidden" };
 	struct err e;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -194,7 +195,8 @@ TEST(usage_counts_blocks_and_stops_early)
 	struct workspace_size all = workspace_measure(&d.ws, NULL);
 	CHECK(all.complete && all.entries == 8);
 	CHECK(all.bytes >= 8 * sizeof(bytes) && all.bytes < 9 * sizeof(bytes));
-	struct workspace_size part = workspace_measure(&d.ws, &(struct workspace_size){ 100000, 100, true });
+	struct workspace_size part =
+		workspace_measure(&d.ws, &(struct workspace_size){ 100000, 100, true });
 	CHECK(part.bytes < all.bytes);
 	part = workspace_measure(&d.ws, &(struct workspace_size){ 1 << 30, 3, true });
 	CHECK(part.entries == 4);
