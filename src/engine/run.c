@@ -329,6 +329,7 @@ static void account(struct run *r)
 		r->end.peak_bytes = usage.memory_peak_bytes;
 		r->end.processes = usage.processes_peak;
 		r->end.oom = usage.oom_kills > 0;
+		r->end.emptied = usage.processes == 0;
 	}
 	if (r->end.how != RUN_EXITED)
 		return;

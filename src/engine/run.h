@@ -44,6 +44,7 @@ struct run_end {
 	double wall_ms, cpu_ms;
 	uint64_t peak_bytes, processes; /* 0: not known */
 	bool oom;           /* something inside was killed for memory */
+	bool emptied;       /* its cgroup is known to hold nobody any more */
 };
 
 /*

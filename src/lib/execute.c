@@ -17,11 +17,16 @@ struct execution {
 	struct cgroup *cgroup, *compile_cgroup;
 	struct workspace workspace;
 	struct timespec mark;
+	bool emptied; /* the run's group holds nobody any more */
 };
 
 static void execution_done(struct execution *x)
 {
-	box_free(x->box); /* first: a group goes when the last of its processes is gone */
+	/* A group goes when the last of its processes is gone: usually before pid 1, which has its
+	 * namespaces to take down, else after it. */
+	if (x->emptied)
+		cgroup_free(take_ptr(&x->cgroup));
+	box_free(x->box);
 	cgroup_free(x->cgroup);
 	cgroup_free(x->compile_cgroup);
 	plan_done(&x->plan);
@@ -170,6 +175,7 @@ static int run(struct execution *x, struct result *r, struct err *e)
 	guest.cgroup = x->cgroup;
 	if (run_guest(&end, x->box, &guest, &io, true, e) < 0)
 		return -1;
+	x->emptied = end.emptied;
 	result_set_end(r, &end, "run");
 	return 0;
 }

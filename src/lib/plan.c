@@ -23,28 +23,11 @@ static const char *const etc_files[] = {
 	"pki/tls", "crypto-policies", "fonts", NULL,
 };
 
-/* Kernel interfaces that an ordinary user may read or that would be worst to lose.  What only root
- * may open is guarded by that: no guest has the host's root uid. */
+/* Kernel interfaces that an ordinary user may read and has no use for, or may write to.  What only
+ * root may open is guarded by that: no guest has the host's root uid. */
 static const char *const proc_masks[] = {
-	"proc/acpi",
-	"proc/asound",
-	"proc/bus",
-	"proc/fs",
-	"proc/interrupts",
-	"proc/irq",
-	"proc/kallsyms",
-	"proc/kcore",
-	"proc/key-users",
-	"proc/keys",
-	"proc/latency_stats",
-	"proc/locks",
-	"proc/modules",
-	"proc/pressure",
-	"proc/sched_debug",
-	"proc/scsi",
-	"proc/sysrq-trigger",
-	"proc/timer_list",
-	NULL,
+	"proc/interrupts", "proc/kallsyms", "proc/key-users", "proc/keys",
+	"proc/locks",      "proc/modules",  "proc/pressure",  NULL,
 };
 
 static const char *const devices[] = { "null", "zero", "full", "random", "urandom", "tty", NULL };
