@@ -10,7 +10,7 @@ static const struct mount_spec mounts[] = {
 	{ MOUNT_TEXT, "dev/null", "", 0, 0, 0, -1 },
 	{ MOUNT_DIR, "proc", NULL, 0, 0, 0, -1 },
 	{ MOUNT_DIR, "tmp", NULL, 0, 0, 0, -1 },
-	{ MOUNT_DIR, "work", NULL, MOUNT_GIVEN, 0, 0, -1 },
+	{ MOUNT_DIR, "space", NULL, MOUNT_GIVEN, 0, 0, -1 },
 	{ MOUNT_SHARE, "absent", "/no/such/path", MOUNT_OPTIONAL, 0, 0, -1 },
 	{ MOUNT_SEAL, "", NULL, 0, 0, 0, -1 },
 	{ MOUNT_NODE, "dev/null", "/dev/null", 0, 0, 0, -1 },
@@ -18,13 +18,13 @@ static const struct mount_spec mounts[] = {
 	{ MOUNT_MASK, "proc/keys", NULL, 0, 0, 0, -1 },
 	{ MOUNT_LOCK, "proc/sys", NULL, 0, 0, 0, -1 },
 	{ MOUNT_TMPFS, "tmp", "1777", MOUNT_WRITABLE | MOUNT_OWN, 1 << 20, 64, -1 },
-	{ MOUNT_TMPFS, "work", "0755", MOUNT_WRITABLE | MOUNT_OWN, 1 << 20, 64, -1 },
+	{ MOUNT_TMPFS, "space", "0755", MOUNT_WRITABLE | MOUNT_OWN, 1 << 20, 64, -1 },
 };
 
 static const struct landlock_rule rules[] = {
 	{ "/", LANDLOCK_READ | LANDLOCK_EXEC },
 	{ "/tmp", LANDLOCK_READ | LANDLOCK_WRITE },
-	{ "/work", LANDLOCK_READ | LANDLOCK_WRITE },
+	{ "/space", LANDLOCK_READ | LANDLOCK_WRITE },
 	{ "/dev", LANDLOCK_READ | LANDLOCK_WRITE },
 	{ "/proc", LANDLOCK_READ | LANDLOCK_WRITE },
 };
@@ -39,7 +39,7 @@ int fixture_open(struct fixture *f)
 		return -1;
 	f->spec = (struct box_spec){ .lease = &f->lease, .mounts = mounts,
 				     .mount_count = sizeof(mounts) / sizeof(mounts[0]),
-				     .workspace = "/work", .workspace_writable = true };
+				     .workspace = "/space", .workspace_writable = true };
 	return 0;
 }
 
@@ -64,7 +64,7 @@ int fixture_run(struct fixture *f, struct run_end *ret, int (*main)(void))
 	    cgroup_create(&f->cgroup, f->cgroups, f->lease.index, "", &f->limits, &f->e) < 0)
 		return -1;
 	struct guest_spec guest = { .main = main,
-				    .cwd = "/work",
+				    .cwd = "/space",
 				    .limits = &f->limits,
 				    .cgroup = f->cgroup,
 				    .rules = rules,

@@ -44,7 +44,7 @@ static int sees_only_its_own_tree(void)
 	CLAIM(open("/usr/x", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) < 0);
 	CLAIM(open("/etc/motd", O_WRONLY | O_CLOEXEC) < 0);
 	CLAIM(open("/proc/sys/kernel/hostname", O_WRONLY | O_CLOEXEC) < 0);
-	CLAIM(open("/work/x", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) >= 0);
+	CLAIM(open("/space/x", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) >= 0);
 	CLAIM(open("/tmp/x", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) >= 0);
 	return 0;
 }
@@ -127,7 +127,7 @@ static int writes_too_much(void)
 static int fills_the_workspace(void)
 {
 	static char bytes[65536];
-	int fd = open("/work/big", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	int fd = open("/space/big", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	size_t total = 0;
 	ssize_t n;
 
