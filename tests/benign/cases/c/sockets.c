@@ -74,7 +74,7 @@ int main(void)
 
 	struct addrinfo *found = NULL, hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
 
-	if (getaddrinfo("localhost", "80", &hints, &found) == 0)
+	if (getaddrinfo("127.0.0.1", "80", &hints, &found) == 0)
 		printf("%s\n", inet_ntoa(((struct sockaddr_in *)found->ai_addr)->sin_addr));
 	freeaddrinfo(found);
 

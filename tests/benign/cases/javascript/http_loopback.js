@@ -12,7 +12,7 @@ const server = http.createServer((request, response) => {
 });
 server.listen(0, '127.0.0.1', async () => {
   const { port } = server.address();
-  const base = `http://localhost:${port}`;
+  const base = `http://127.0.0.1:${port}`;
   const get = (options, body) => new Promise((resolve, reject) => {
     const request = http.request({ host: '127.0.0.1', port, ...options }, async (response) => {
       let text = '';

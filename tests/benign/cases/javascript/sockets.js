@@ -25,7 +25,7 @@ const echo = async (where) => {
   const [message] = await once(socket, 'message');
   console.log(message.toString());
   socket.close();
-  console.log((await dns.promises.lookup('localhost', { family: 4 })).address);
+  console.log((await dns.promises.lookup('127.0.0.1', { family: 4 })).address);
   const refused = net.connect(1, '127.0.0.1');
   const [error] = await once(refused, 'error').catch((e) => [e]);
   console.log(error.code);

@@ -32,7 +32,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
-base = f"http://localhost:{server.server_port}"
+base = f"http://127.0.0.1:{server.server_port}"
 opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 request = urllib.request.Request(base + "/hello?x=1", headers={"X-Agent": "benign"})
 with opener.open(request) as response:

@@ -16,7 +16,7 @@ with socket.create_server(("127.0.0.1", 0)) as listener:
     server = threading.Thread(target=serve, args=(listener,))
     server.start()
     for word in ("alpha", "beta", "gamma"):
-        with socket.create_connection(("localhost", listener.getsockname()[1])) as client:
+        with socket.create_connection(("127.0.0.1", listener.getsockname()[1])) as client:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             peer = client.getpeername()[0]
             client.sendall(f"{word}\nbye {word}\n".encode())

@@ -4,7 +4,7 @@ require "socket"
 
 server = TCPServer.new("127.0.0.1", 0)
 thread = Thread.new { 3.times { c = server.accept; c.puts c.gets.reverse; c.close } }
-3.times { |n| TCPSocket.open("localhost", server.addr[1]) { |s| s.puts "client #{n}"; p s.read } }
+3.times { |n| TCPSocket.open("127.0.0.1", server.addr[1]) { |s| s.puts "client #{n}"; p s.read } }
 thread.join
 unix = UNIXServer.new("door")
 thread = Thread.new { c = unix.accept; c.write c.read.upcase; c.close }
@@ -33,4 +33,4 @@ begin
 rescue Errno::ECONNREFUSED
   puts "refused"
 end
-p IO.select([a], nil, nil, 0), Socket.getaddrinfo("localhost", 80, :INET, :STREAM)[0][3]
+p IO.select([a], nil, nil, 0), Socket.getaddrinfo("127.0.0.1", 80, :INET, :STREAM)[0][3]
