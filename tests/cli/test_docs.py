@@ -126,3 +126,19 @@ class Examples(cli.Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         self.assertIn("hello from Python", done.stdout)
         self.assertNotIn("reached", done.stdout)
+
+
+class Readme(cli.Case):
+    def test_its_console_shows_what_happens(self):
+        with open(os.path.join(cli.ROOT, "README.md"), encoding="utf-8") as file:
+            block = re.search(r"```console\n(.*?)```", file.read(), re.S).group(1)
+        path = os.path.dirname(cli.VIAL) + ":" + os.environ["PATH"]
+        examples = re.split(r"^\$ ", block, flags=re.M)[1:]
+        self.assertGreater(len(examples), 2)
+        for example in examples:
+            command, expected = example.split("\n", 1)
+            with self.subTest(command):
+                done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, text=True,
+                                      stderr=subprocess.STDOUT, env=dict(os.environ, PATH=path),
+                                      check=False)
+                self.assertEqual(done.stdout, expected)
