@@ -9,6 +9,7 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,7 +28,16 @@ struct box {
 	int gate;           /* readable when init has sealed the sandbox */
 	int ns[NS_COUNT_];
 	int workspace;
-	struct guest *spawned; /* shared with the spawner: the kernel notes the guest there */
+	struct shared *shared;
+	int net_maker;      /* pidfd; -1: done, or not needed */
+	int net_user_ns;    /* what it joins */
+};
+
+/* A page our helpers share with us; what they share besides is the descriptor table. */
+struct shared {
+	struct guest guest; /* noted by the kernel itself */
+	int net;            /* descriptor of the network namespace, or -1 */
+	struct err net_err; /* why not */
 };
 
 /* Our children carry exit signal 0 until they exec, so only __WALL finds them. */
@@ -38,6 +48,8 @@ static void reap(int pidfd)
 	while (waitid(P_PIDFD, (id_t)pidfd, &ignored, WEXITED | __WALL) < 0 && errno == EINTR)
 		continue;
 }
+
+static void end_net(struct box *box);
 
 void box_kill(struct box *box)
 {
@@ -53,6 +65,7 @@ void box_free(struct box *box)
 {
 	if (!box)
 		return;
+	end_net(box);
 	box_kill(box);
 	if (box->init_fd >= 0) {
 		reap(box->init_fd);
@@ -64,8 +77,8 @@ void box_free(struct box *box)
 		(void)close(box->gate);
 	if (box->workspace >= 0)
 		(void)close(box->workspace);
-	if (box->spawned)
-		(void)munmap(box->spawned, sizeof(*box->spawned));
+	if (box->shared)
+		(void)munmap(box->shared, sizeof(*box->shared));
 	free(box);
 }
 
@@ -125,8 +138,7 @@ static int start_init(struct box *box, int far_end, int gate, struct err *e)
 	AUTO(disguise_leave) struct disguise disguise;
 	struct clone_args args = {
 		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND | CLONE_NEWUSER | CLONE_NEWPID |
-			 CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
-			 (box->spec->share_network ? 0 : CLONE_NEWNET),
+			 CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS,
 		.pidfd = (uintptr_t)&box->init_fd,
 	};
 
@@ -144,6 +156,62 @@ static int start_init(struct box *box, int far_end, int gate, struct err *e)
 	return 0;
 }
 
+/* ---- the network namespace -------------------------------------------------------------
+ *
+ * The dearest of all to make, so it is made by a process of its own while pid 1 makes the rest:
+ * owned by the sandbox's user namespace all the same, for its maker joined that first.
+ */
+
+static int make_net(int user_ns, struct shared *shared)
+{
+	struct err *e = &shared->net_err;
+
+	if (SYS(setns, user_ns, CLONE_NEWUSER) < 0)
+		return err_sys(e, "setns");
+	if (SYS(unshare, CLONE_NEWNET) < 0)
+		return err_sys(e, "unshare");
+	if (net_loopback_up(e) < 0)
+		return -1;
+	shared->net = SYS(open, "/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	return shared->net < 0 ? err_sys(e, "/proc/self/ns/net") : 0;
+}
+
+static int start_net(struct box *box, struct err *e)
+{
+	struct clone_args args = {
+		.flags = CLONE_FILES | CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
+		.pidfd = (uintptr_t)&box->net_maker,
+	};
+	char path[40];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", box->init);
+	box->net_user_ns = SYS(open, path, O_RDONLY | O_CLOEXEC);
+	if (box->net_user_ns < 0)
+		return err_sys(e, "%s", path);
+	box->shared->net = -1;
+	err_set(&box->shared->net_err, ERR_SYS, "its maker died");
+	pid_t pid = SYS(sys_clone3, &args);
+	if (pid == 0)
+		_exit(make_net(box->net_user_ns, box->shared) < 0);
+	if (pid < 0) {
+		box->net_maker = -1;
+		return err_sys(e, "clone");
+	}
+	return 0;
+}
+
+/* It ends by itself; its descriptors are in our table. */
+static void end_net(struct box *box)
+{
+	if (box->net_maker >= 0) {
+		reap(box->net_maker);
+		(void)close(take_fd(&box->net_maker));
+		box->ns[NS_NET] = box->shared->net;
+	}
+	if (box->net_user_ns >= 0)
+		(void)close(take_fd(&box->net_user_ns));
+}
+
 int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 {
 	auto_box struct box *box = calloc(1, sizeof(*box));
@@ -156,13 +224,14 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 	box->lease = *spec->lease;
 	box->share_network = spec->share_network;
 	box->init_fd = box->channel = box->gate = box->workspace = -1;
+	box->net_maker = box->net_user_ns = -1;
 	memset(box->ns, -1, sizeof(box->ns));
 
-	void *page = SYS(mmap, NULL, sizeof(*box->spawned), PROT_READ | PROT_WRITE,
+	void *page = SYS(mmap, NULL, sizeof(*box->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		return err_sys(e, "box");
-	box->spawned = page;
+	box->shared = page;
 	if (SYS(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "channel");
 	box->channel = pair[0];
@@ -177,6 +246,8 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 		return err_context(e, "idmap");
 	if (SYS(send, box->channel, "m", 1, MSG_NOSIGNAL) < 0)
 		return err_sys(e, "idmap");
+	if (!box->share_network && start_net(box, e) < 0)
+		return err_context(e, "net");
 	*ret = take_ptr(&box);
 	return 0;
 }
@@ -184,25 +255,25 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 static void take_descriptors(struct box *box, struct msghdr *msg)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
-	int got[NS_COUNT_ + 1];
+	int got[NS_NET + 1];
 
 	if (!c || c->cmsg_type != SCM_RIGHTS)
 		return;
 	size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	memcpy(got, CMSG_DATA(c), count * sizeof(int));
-	if (count < NS_COUNT_ + 1) { /* our table was full: what fitted is of no use */
+	if (count < NS_NET + 1) { /* our table was full: what fitted is of no use */
 		while (count > 0)
 			(void)close(got[--count]);
 		return;
 	}
-	memcpy(box->ns, got, sizeof(box->ns));
-	box->workspace = got[NS_COUNT_];
+	memcpy(box->ns, got, NS_NET * sizeof(int));
+	box->workspace = got[NS_NET];
 }
 
 int box_ready(struct box *box, struct err *e)
 {
 	union {
-		char bytes[CMSG_SPACE(sizeof(int) * (NS_COUNT_ + 1))];
+		char bytes[CMSG_SPACE(sizeof(int) * (NS_NET + 1))];
 		struct cmsghdr align;
 	} control;
 	struct slot_report what;
@@ -229,6 +300,11 @@ int box_ready(struct box *box, struct err *e)
 	take_descriptors(box, &msg);
 	if (box->workspace < 0)
 		return err_set(e, ERR_SYS, "init: too many open files");
+	end_net(box);
+	if (!box->share_network && box->ns[NS_NET] < 0) {
+		*e = box->shared->net_err;
+		return err_context(e, "net");
+	}
 	return 0;
 }
 
@@ -272,8 +348,8 @@ _Noreturn static void spawner_main(const struct spawn *s)
 	const struct box_spec box = { .lease = &s->box->lease };
 	struct clone_args args = {
 		.flags = CLONE_PARENT | CLONE_PIDFD | CLONE_PARENT_SETTID,
-		.pidfd = (uintptr_t)&s->box->spawned->pidfd,
-		.parent_tid = (uintptr_t)&s->box->spawned->pid,
+		.pidfd = (uintptr_t)&s->box->shared->guest.pidfd,
+		.parent_tid = (uintptr_t)&s->box->shared->guest.pid,
 	};
 	int cgroup_fd = s->guest->cgroup ? cgroup_clone_fd(s->guest->cgroup) : -1;
 	struct err e;
@@ -356,7 +432,7 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
 	if (SYS(pipe2, pipe_fds, O_CLOEXEC) < 0)
 		return err_sys(e, "status pipe");
 	status = pipe_fds[0];
-	*box->spawned = (struct guest){ .pidfd = -1 };
+	box->shared->guest = (struct guest){ .pidfd = -1 };
 
 	struct spawn s = { box, spec, pipe_fds[1] };
 	pid_t pid = SYS(sys_clone3, &args);
@@ -370,7 +446,7 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
 	(void)close(spawner_fd);
 	(void)close(pipe_fds[1]);
 
-	struct guest guest = *box->spawned;
+	struct guest guest = box->shared->guest;
 	if (await_exec(status, e) < 0 || check_gate(box, e) < 0 ||
 	    (guest.pidfd < 0 && err_set(e, ERR_SYS, "the spawner died") < 0)) {
 		guest_done(&guest);

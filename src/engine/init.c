@@ -27,7 +27,7 @@ struct init {
 	const struct box_spec *spec;
 	int channel;
 	int gate; /* a byte in it lets guests run */
-	int ns[NS_COUNT_];
+	int ns[NS_NET];
 	int workspace;
 };
 
@@ -65,13 +65,13 @@ static int wait_mapped(struct init *in, struct err *e)
 
 static int open_namespaces(struct init *in, struct err *e)
 {
-	static const char *const paths[NS_COUNT_] = {
+	static const char *const paths[NS_NET] = {
 		[NS_USER] = "/proc/self/ns/user", [NS_PID] = "/proc/self/ns/pid",
-		[NS_NET] = "/proc/self/ns/net",   [NS_IPC] = "/proc/self/ns/ipc",
-		[NS_UTS] = "/proc/self/ns/uts",   [NS_MNT] = "/proc/self/ns/mnt",
+		[NS_IPC] = "/proc/self/ns/ipc",   [NS_UTS] = "/proc/self/ns/uts",
+		[NS_MNT] = "/proc/self/ns/mnt",
 	};
 
-	for (int i = 0; i < NS_COUNT_; i++) {
+	for (int i = 0; i < NS_NET; i++) {
 		in->ns[i] = SYS(open, paths[i], O_RDONLY | O_CLOEXEC);
 		if (in->ns[i] < 0)
 			return err_sys(e, "%s", paths[i]);
@@ -103,11 +103,6 @@ static int pivot(struct init *in, struct err *e)
 static int detach(struct init *in, struct err *e)
 {
 	return mount_detach_host(in->spec, e);
-}
-
-static int bring_up_net(struct init *in, struct err *e)
-{
-	return in->spec->share_network ? 0 : net_loopback_up(e);
 }
 
 static int name_host(struct init *in, struct err *e)
@@ -155,7 +150,6 @@ static const struct step build_steps[] = {
 /* ... and what must be so before its first instruction: done while it is on its way. */
 static const struct step seal_steps[] = {
 	{ "detach", detach },              /* from here on the host's tree is out of reach */
-	{ "net", bring_up_net },           /* still holds CAP_NET_ADMIN */
 	{ "hostname", name_host },
 	{ "seal", seal },                  /* no capabilities, not dumpable */
 	{ "gate", open_gate },             /* let them run */
@@ -164,7 +158,7 @@ static const struct step seal_steps[] = {
 static void report(const struct init *in, const struct slot_report *what)
 {
 	union {
-		char bytes[CMSG_SPACE(sizeof(int) * (NS_COUNT_ + 1))];
+		char bytes[CMSG_SPACE(sizeof(int) * (NS_NET + 1))];
 		struct cmsghdr align;
 	} control = { { 0 } };
 	struct iovec iov = { (void *)what, sizeof(*what) };
@@ -176,7 +170,7 @@ static void report(const struct init *in, const struct slot_report *what)
 		struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int) * (NS_COUNT_ + 1));
+		c->cmsg_len = CMSG_LEN(sizeof(int) * (NS_NET + 1));
 		memcpy(CMSG_DATA(c), in->ns, sizeof(in->ns));
 		memcpy(CMSG_DATA(c) + sizeof(in->ns), &in->workspace, sizeof(int));
 	}

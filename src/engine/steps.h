@@ -36,9 +36,10 @@ int fds_close_except(int first, int *keep, size_t count, struct err *e) MUST_USE
 int fds_place_stdio(const int stdio[3], struct err *e) MUST_USE;
 
 /* ---- box.c and its children ---- */
-enum slot_ns { NS_USER, NS_PID, NS_NET, NS_IPC, NS_UTS, NS_MNT, NS_COUNT_ };
+/* Pid 1 has them all but the last, which is made beside it (box.c). */
+enum slot_ns { NS_USER, NS_PID, NS_IPC, NS_UTS, NS_MNT, NS_NET, NS_COUNT_ };
 
-/* From init to the keeper: built, with NS_COUNT_ + 1 descriptors; or a failure, alone. */
+/* From init to the keeper: built, with NS_NET + 1 descriptors; or a failure, alone. */
 struct slot_report {
 	struct err err;
 };
