@@ -14,6 +14,7 @@ $(BUILD)/build.ninja:
 run: ## a tour of what it does
 	@tools/install-deps run
 	@$(MAKE) --no-print-directory all
+	@$(BUILD)/vial prepare
 	@tools/tour
 
 test: ## everything; ONLY="unit cli" for some stages
