@@ -50,7 +50,7 @@ int main(void)
 
 	while (self && fgets(line, sizeof(line), self))
 		if (strncmp(line, "SigBlk", 6) == 0 || strncmp(line, "SigIgn", 6) == 0)
-			fputs(line, stdout);
+			printf("%.7s %llx\n", line, strtoull(line + 7, NULL, 16) & 0x7fffffff); /* not libc's own two */
 
 	sigaction(SIGALRM, &act, NULL);
 	setitimer(ITIMER_REAL, &(struct itimerval){ { 0, 2000 }, { 0, 2000 } }, NULL);
