@@ -61,9 +61,9 @@ static inline int sys_landlock_add_rule(int ruleset_fd, int type, const void *at
 	return (int)syscall(SYS_landlock_add_rule, ruleset_fd, type, attr, 0);
 }
 
-static inline int sys_landlock_restrict_self(int ruleset_fd)
+static inline int sys_landlock_restrict_self(int ruleset_fd, uint32_t flags)
 {
-	return (int)syscall(SYS_landlock_restrict_self, ruleset_fd, 0);
+	return (int)syscall(SYS_landlock_restrict_self, ruleset_fd, flags);
 }
 
 /* glibc's setuid family signals all threads; a cloned child has only itself. */

@@ -87,7 +87,7 @@ static int restrict_self(int ruleset_fd, int abi)
 	 */
 	unsigned flags = abi >= 7 ? SELF_LOG_SAME_EXEC_OFF | SELF_LOG_SUBDOMAINS_OFF : 0;
 
-	return (int)syscall(SYS_landlock_restrict_self, ruleset_fd, flags);
+	return sys_landlock_restrict_self(ruleset_fd, flags);
 }
 
 int landlock_abi(void)

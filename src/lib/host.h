@@ -20,7 +20,6 @@ struct vial {
 	int landlock_abi;
 	bool has_seccomp;
 	char cache_root[256];
-	unsigned stale_swept; /* once per host */
 
 	/* What doctor and languages found; made on demand, freed with the host. */
 	struct vial_layer layers[LAYER_COUNT_];

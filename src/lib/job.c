@@ -70,8 +70,6 @@ void vial_job_free(struct vial_job *job)
 	free(job);
 }
 
-DEFINE_CLEANUP(struct vial_job *, vial_job_free)
-
 int vial_job_create(struct vial_job **ret, struct vial *host, const char *language,
 		    struct vial_error *error)
 {

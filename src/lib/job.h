@@ -51,6 +51,9 @@ struct vial_job {
 	void *on_output_arg;
 };
 
+DEFINE_CLEANUP(struct vial_job *, vial_job_free)
+DEFINE_CLEANUP(const struct vial_result *, vial_result_free)
+
 int strings_add(struct strings *s, const char *text, struct err *e) MUST_USE;
 void strings_done(struct strings *s);
 

@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-DEFINE_CLEANUP(struct vial_job *, vial_job_free)
-DEFINE_CLEANUP(const struct vial_result *, vial_result_free)
-
 const char *vial_language_of(const char *path)
 {
 	const struct runtime *rt = runtime_by_file(path);

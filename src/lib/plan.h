@@ -8,7 +8,7 @@
 #include "engine/spec.h"
 #include "lib/job.h"
 
-enum { PLAN_MOUNTS_MAX = 192, PLAN_RULES_MAX = 96, PLAN_CODE_DIR_LEN = 10 };
+enum { PLAN_MOUNTS_MAX = 192, PLAN_RULES_MAX = 96 };
 
 struct plan {
 	struct mount_spec mounts[PLAN_MOUNTS_MAX];

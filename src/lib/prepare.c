@@ -13,9 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-DEFINE_CLEANUP(struct vial_job *, vial_job_free)
-DEFINE_CLEANUP(const struct vial_result *, vial_result_free)
-
 struct progress {
 	void (*fn)(const char *line, void *arg);
 	void *arg;
