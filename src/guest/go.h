@@ -1,0 +1,61 @@
+#pragma once
+/*
+ * go - what an armed guest is told, over the control socket that only it holds.
+ *
+ * A guest is armed with everything but its code.  What it gets is a stream of records,
+ * each a struct go_record and `len` bytes, the last one GO_RUN.  All of it arrives
+ * before a byte of the user's code runs, so the reader is still ours; it writes the
+ * files into the workspace (the current directory) with an old time stamp, see
+ * engine/workspace.h.
+ *
+ *   GO_NAME  the program's file name in the workspace; once, if it is not the usual
+ *   GO_STAGE "compile" or "run"; once, for languages with two stages
+ *   GO_FILE  name, NUL, contents
+ *   GO_ARG   an argument of the program
+ *   GO_ENV   NAME=value
+ *   GO_RUN   nothing more: run
+ *
+ * What the guest says back is one record, when its interpreter has finished and is
+ * about to exit: GO_DONE with four bytes, the exit status, low byte first.  It is only a
+ * word, good for an early answer; the end itself is the keeper's to tell.
+ *
+ * Integers are little-endian.  Names were checked by the sender (workspace_check_name)
+ * and are checked again here.
+ */
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum go_kind {
+	GO_NAME = 'n', GO_STAGE = 's', GO_FILE = 'f', GO_ARG = 'a', GO_ENV = 'e', GO_RUN = 'r',
+	GO_DONE = 'd',
+};
+
+struct go_record {
+	uint32_t kind; /* enum go_kind */
+	uint32_t len;
+};
+
+/* Where guests find things; both are above any descriptor a program gets by itself. */
+enum {
+	GO_FD = 1000,       /* the control socket, in warm interpreters */
+	GO_WORDS_FD = 1001, /* a sealed memory file: what the interpreter itself must know (words) */
+};
+
+/*
+ * Guest side, in C.  Reads up to GO_RUN, writes the files.  What is left for the interpreter
+ * is in `words`: every GO_NAME, GO_STAGE, GO_ARG and GO_ENV as its kind's letter, its text and a NUL,
+ * in the order they came.  free() it.
+ */
+struct go_words {
+	char *bytes;
+	size_t len;
+};
+
+int go_receive(struct go_words *ret, int control, struct err *e) MUST_USE;
+
+/* Sender's side: append one record. */
+struct buf;
+void go_add(struct buf *out, enum go_kind kind, const void *bytes, size_t len);
+void go_add_file(struct buf *out, const char *name, const void *bytes, size_t len);

@@ -1,0 +1,84 @@
+#pragma once
+/*
+ * wire - what server and keeper say to each other.
+ *
+ * One SOCK_SEQPACKET pair; one struct per message, descriptors beside it.  No message
+ * holds a byte that a client wrote: sandboxes are numbers, environments are indices
+ * into a list both sides have had since before they parted.
+ *
+ * The server numbers the sandboxes, each number once.  Every ARM is answered by one
+ * ARMED or one FAILED; every ARMED is followed, sooner or later, by one ENDED, after
+ * which the number is free.  What is said about a sandbox that is gone is ignored.
+ */
+#include "base/err.h"
+#include "engine/cgroup.h"
+#include "engine/limits.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum wire_kind {
+	/* server to keeper */
+	WIRE_ARM,    /* make a sandbox with a guest that waits for its code */
+	WIRE_NEXT,   /* another guest in the same sandbox, after the last one ended (KEEP) */
+	WIRE_SIGNAL, /* SIGINT to the guest */
+	WIRE_KILL,   /* the guest, all it started, and the sandbox; ENDED follows */
+	WIRE_FILES,  /* a filer for the workspace: answered by FILER or FAILED */
+
+	/* keeper to server */
+	WIRE_ARMED,  /* descriptors: enum wire_armed_fd, then the cgroup's directories */
+	WIRE_FAILED, /* there is no such sandbox, for this reason */
+	WIRE_ENDED,  /* the guest is dead; all it started too, unless it was armed with KEEP */
+	WIRE_FILER,  /* one descriptor: see keeper/filer.h */
+	WIRE_DROPPED, /* the environment was made anew: its armed sandboxes are gone */
+};
+
+enum wire_armed_fd {
+	WIRE_FD_CONTROL,   /* stream socket to the guest: guest/go.h */
+	WIRE_FD_STDIN,     /* write end */
+	WIRE_FD_STDOUT,    /* read ends, not blocking */
+	WIRE_FD_STDERR,
+	WIRE_FD_WORKSPACE, /* the directory, for fstat and fstatfs */
+	WIRE_FD_CGROUP,    /* first of up to CGROUP_TREES: for cgroup_view() */
+};
+
+enum { WIRE_FDS_MAX = 12 };
+
+enum wire_arm_flag {
+	WIRE_COLD = 1u << 0, /* exec, also where the environment has a warm interpreter */
+	WIRE_KEEP = 1u << 1, /* the sandbox outlives this guest: NEXT or KILL will follow */
+};
+
+struct wire_arm {
+	uint32_t environment;
+	uint32_t flags;
+	struct limits limits; /* wall, output and CPU time are the server's to watch */
+};
+
+struct wire_ended {
+	int exit_code;     /* -1: a signal ended it */
+	int signal;        /* 0: it exited */
+	bool lost;         /* neither by itself nor by order: the sandbox died around it */
+	bool killed;       /* by KILL */
+	bool out_of_memory; /* the kernel killed something inside for memory */
+	struct cgroup_usage usage; /* all zero without a cgroup */
+	double cpu_ms;     /* of the guest and what it waited for, from waitid() */
+	uint64_t peak_bytes;
+};
+
+struct wire_msg {
+	enum wire_kind kind;
+	uint32_t box;
+	union {
+		struct wire_arm arm;
+		struct wire_ended ended;
+		struct err failed;
+	};
+};
+
+/* Send or receive one message; descriptors are duplicated into the other process.
+ * Receiving: -1 with ERR_GONE when the other side is no more, ERR_BUSY when nothing is there. */
+int wire_send(int socket, const struct wire_msg *msg, const int *fds, size_t fd_count,
+	      struct err *e) MUST_USE;
+int wire_receive(int socket, struct wire_msg *msg, int fds[WIRE_FDS_MAX], size_t *ret_fd_count,
+		 struct err *e) MUST_USE;

@@ -1,0 +1,72 @@
+#pragma once
+/*
+ * pool - armed sandboxes, and the runs that use them.
+ *
+ * Lives in the unprivileged server, on its loop; asks the keeper for sandboxes over
+ * keeper/wire.h.  A job here is the very same struct vial_job that vial_run() takes,
+ * and its result the very same struct vial_result.
+ *
+ * A run takes an armed sandbox of its environment whose limits fit; else one is made
+ * for it; beyond the maximum it waits in a queue with a bound, first come first served.
+ */
+#include "base/loop.h"
+#include "lib/environment.h"
+#include "lib/job.h"
+
+#include <stdint.h>
+
+struct pool;
+
+struct pool_options {
+	unsigned armed_min;   /* per environment: kept ready */
+	unsigned boxes_max;   /* sandboxes at once, over all environments */
+	unsigned queue_max;   /* runs waiting for one; more are refused with ERR_BUSY */
+};
+
+int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *host,
+		const struct environments *environments, const struct pool_options *options,
+		struct err *e) MUST_USE;
+void pool_free(struct pool *pool); /* runs under way end as cancelled, without a call */
+
+struct run; /* one job under way */
+
+struct run_events {
+	/* Output as it comes, cut at the limit; may be NULL. */
+	void (*on_output)(enum vial_stream stream, const char *bytes, size_t len, void *arg);
+	/* Once, last: a result (borrowed for the call), or NULL and the reason. */
+	void (*on_end)(const struct vial_result *result, const struct err *e, void *arg);
+	void *arg;
+};
+
+/* Takes the job, also on failure.  Never calls back before it returns. */
+int pool_run(struct run **ret, struct pool *pool, struct vial_job *job,
+	     const struct run_events *events, struct err *e) MUST_USE;
+void pool_cancel(struct run *run); /* on_end follows, with VIAL_CANCELLED */
+
+/* What this job needs that only a sandbox of its own outside the pool gives ("host directories");
+ * NULL: the pool can run it. */
+const char *pool_refuses(const struct vial_job *job);
+
+/* ---- for people ------------------------------------------------------------------------ */
+
+struct pool_state { /* of one environment */
+	const char *environment;
+	unsigned armed, arming, running, waiting;
+	uint64_t runs, armed_hits, on_demand, refused, failed; /* since the start */
+};
+
+void pool_visit(const struct pool *pool, void (*visit)(const struct pool_state *state, void *arg),
+		void *arg);
+
+struct run_state {
+	uint64_t id;
+	const char *environment;
+	const char *state; /* "waiting", "running" */
+	double seconds;
+	uint64_t memory_bytes;
+};
+
+void pool_visit_runs(const struct pool *pool, void (*visit)(const struct run_state *state, void *arg),
+		     void *arg);
+int pool_kill(struct pool *pool, uint64_t run_id, struct err *e) MUST_USE; /* ERR_GONE: no such run */
+uint64_t run_id(const struct run *run);
