@@ -6,6 +6,9 @@
  * Every installed language is an environment of its own name, made from the host's
  * interpreter.  Others are directories below the state directory, built by
  * `vial env build` and listed by name: read-only, shared by all their sandboxes.
+ *
+ * Whoever holds a built environment holds a shared lock on its directory, so that
+ * it is not removed under a sandbox; a rebuilt one lies beside it until they let go.
  */
 #include "base/err.h"
 #include "runtime/runtime.h"
@@ -20,11 +23,20 @@ struct environment {
 	struct toolchain tool;   /* tool.runtime is its language */
 	char **preload;          /* modules its warm interpreter has imported; NULL-terminated, may be NULL */
 	char *path;              /* its directory; NULL: the host's own interpreter */
+	int dir_fd;              /* the same, open and locked; -1: the host's own interpreter */
+};
+
+/* One that is there and cannot be used. */
+struct environment_problem {
+	char *name;
+	struct err why;
 };
 
 struct environments {
 	struct environment *items;
 	size_t count;
+	struct environment_problem *problems;
+	size_t problem_count;
 };
 
 /* All that can run here, the host's languages first. */
