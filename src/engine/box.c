@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -14,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -90,70 +88,6 @@ int box_workspace(const struct box *box)
 int box_pidfd(const struct box *box)
 {
 	return box->init_fd;
-}
-
-/*
- * The kernel charges what a user namespace uses (inotify, keys, further namespaces) to its owner
- * too: the effective uid that made it.  Were that ours, all sandboxes would draw on one budget.
- * So for the length of one clone() this thread has the sandbox's uid, with its capabilities
- * raised again.  The way back is free: a real uid of 0 may always return.
- */
-struct disguise {
-	bool active;
-	int dumpable;
-	uid_t euid;
-};
-
-static int disguise_enter(struct disguise *d, const struct lease *lease, struct err *e)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct caps[2];
-
-	*d = (struct disguise){ .active = lease->own_uids && geteuid() == 0, .euid = geteuid() };
-	if (!d->active)
-		return 0;
-	d->dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
-	if (syscall(SYS_capget, &head, caps) < 0)
-		return err_sys(e, "capget");
-	if (SYS(sys_seteuid, lease->init_uid) < 0)
-		return err_sys(e, "owner of the namespaces");
-	caps[0].effective = caps[0].permitted;
-	caps[1].effective = caps[1].permitted;
-	/* Changing ids made us, and would make pid 1, not dumpable: its maps out of reach. */
-	if (SYS(sys_capset, &head, caps) < 0 || SYS(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
-		return err_sys(e, "owner of the namespaces");
-	return 0;
-}
-
-static void disguise_leave(struct disguise *d)
-{
-	if (!d->active)
-		return;
-	(void)sys_seteuid(d->euid);
-	(void)prctl(PR_SET_DUMPABLE, d->dumpable, 0, 0, 0);
-}
-
-static int start_init(struct box *box, int far_end, int gate, struct err *e)
-{
-	AUTO(disguise_leave) struct disguise disguise;
-	struct clone_args args = {
-		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND | CLONE_NEWUSER | CLONE_NEWPID |
-			 CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS,
-		.pidfd = (uintptr_t)&box->init_fd,
-	};
-
-	if (disguise_enter(&disguise, &box->lease, e) < 0)
-		return -1;
-	box->init = SYS(sys_clone3, &args);
-	if (box->init == 0)
-		init_main(box->spec, far_end, gate);
-	if (box->init < 0) {
-		box->init_fd = -1;
-		err_sys(e, "new namespaces");
-		e->code = ERR_HOST;
-		return -1;
-	}
-	return 0;
 }
 
 /* ---- the network namespace -------------------------------------------------------------
@@ -240,9 +174,10 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 		return err_sys(e, "gate");
 	box->gate = pair[0];
 	far_gate = pair[1];
-	if (start_init(box, far_end, far_gate, e) < 0)
+	box->init = slot_clone(&box->init_fd, spec, far_end, far_gate, 0, e);
+	if (box->init < 0)
 		return -1;
-	if (idmap_write(box->init, &box->lease, e) < 0)
+	if (idmap_write(box->init, &box->lease, spec->is_nest, e) < 0)
 		return err_context(e, "idmap");
 	if (SYS(send, box->channel, "m", 1, MSG_NOSIGNAL) < 0)
 		return err_sys(e, "idmap");
@@ -345,14 +280,18 @@ _Noreturn static void spawner_main(const struct spawn *s)
 		[NS_USER] = CLONE_NEWUSER, [NS_PID] = CLONE_NEWPID, [NS_NET] = CLONE_NEWNET,
 		[NS_IPC] = CLONE_NEWIPC,   [NS_UTS] = CLONE_NEWUTS, [NS_MNT] = CLONE_NEWNS,
 	};
-	const struct box_spec box = { .lease = &s->box->lease };
 	struct clone_args args = {
 		.flags = CLONE_PARENT | CLONE_PIDFD | CLONE_PARENT_SETTID,
 		.pidfd = (uintptr_t)&s->box->shared->guest.pidfd,
 		.parent_tid = (uintptr_t)&s->box->shared->guest.pid,
 	};
 	int cgroup_fd = s->guest->cgroup ? cgroup_clone_fd(s->guest->cgroup) : -1;
+	struct guest_spec guest = *s->guest;
+	int entries[CGROUP_ENTRIES];
 	struct err e;
+
+	guest.entry_fds = entries;
+	guest.entry_count = guest.cgroup ? cgroup_entries(entries, guest.cgroup, false) : 0;
 
 	if (set_oom_score(&e) < 0)
 		spawner_fail(s, &e);
@@ -371,7 +310,7 @@ _Noreturn static void spawner_main(const struct spawn *s)
 	}
 	pid_t pid = SYS(sys_clone3, &args);
 	if (pid == 0)
-		guest_main(&box, s->guest, s->status_fd, s->box->gate);
+		guest_main(&s->box->lease, &guest, s->status_fd, s->box->gate);
 	if (pid < 0) {
 		err_sys(&e, "clone");
 		spawner_fail(s, &e);

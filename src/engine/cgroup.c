@@ -2,7 +2,7 @@
  * cgroup - finding a place for groups, and their life: made, read, killed, removed.
  *
  * What differs between v1 and v2 is in the tables of cgroup_v1.c and cgroup_v2.c;
- * here is only what both do.  Runs in the keeper; cgroup_enter() in the guest.
+ * here is only what both do.  Runs in the keeper.
  */
 #include "engine/cgroup_impl.h"
 
@@ -411,7 +411,8 @@ static void unmake(struct cgroup *cg)
 		if (cg->dir_fds[i] < 0)
 			continue;
 		close_fd(&cg->dir_fds[i]);
-		(void)remove_group(cg->host->ops, cg->host->trees[i].fd, cg->path);
+		if (!cg->is_view)
+			(void)remove_group(cg->host->ops, cg->host->trees[i].fd, cg->path);
 	}
 }
 
@@ -483,11 +484,40 @@ int cgroup_clone_fd(const struct cgroup *cg)
 	return cg->host->ops->version == CGROUP_V2 ? cg->dir_fds[0] : -1;
 }
 
-int cgroup_enter(const struct cgroup *cg, struct err *e)
+size_t cgroup_entries(int ret[CGROUP_ENTRIES], struct cgroup *cg, bool also_v2)
+{
+	size_t count = 0;
+
+	_Static_assert((int)CGROUP_ENTRIES == CGROUP_TREES, "one per tree");
+	if (also_v2 && cg->host->ops->version == CGROUP_V2 && cg->task_fds[0] < 0)
+		cg->task_fds[0] =
+			SYS(openat, cg->dir_fds[0], "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	for (size_t i = 0; i < cg->host->tree_count; i++)
+		if (cg->task_fds[i] >= 0)
+			ret[count++] = cg->task_fds[i];
+	return count;
+}
+
+size_t cgroup_directories(int ret[CGROUP_ENTRIES], const struct cgroup *cg)
 {
 	for (size_t i = 0; i < cg->host->tree_count; i++)
-		if (cg->task_fds[i] >= 0 && SYS(write, cg->task_fds[i], "0", 1) != 1)
-			return err_sys(e, "cgroup %s: enter %s", cg->name, cg->host->trees[i].path);
+		ret[i] = cg->dir_fds[i];
+	return cg->host->tree_count;
+}
+
+int cgroup_view(struct cgroup **ret, struct cgroup_host *host, const int *dir_fds, size_t count,
+		struct err *e)
+{
+	struct cgroup *cg = count == host->tree_count ? group_new(host, 0, "-view", e) : NULL;
+
+	if (!cg) {
+		for (size_t i = 0; i < count; i++)
+			(void)close(dir_fds[i]);
+		return count == host->tree_count ? -1 : err_set(e, ERR_BUG, "cgroup: %zu trees", count);
+	}
+	cg->is_view = true;
+	memcpy(cg->dir_fds, dir_fds, count * sizeof(*dir_fds));
+	*ret = cg;
 	return 0;
 }
 

@@ -21,6 +21,7 @@
 #include "engine/limits.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct cgroup_host; /* where on this host our groups go, and how */
@@ -57,9 +58,18 @@ DEFINE_CLEANUP(struct cgroup *, cgroup_free)
 /* For clone3(CLONE_INTO_CGROUP): v2 only, else -1.  Borrowed. */
 int cgroup_clone_fd(const struct cgroup *cg);
 
-/* Child side, before privileges go: enter by writing "0" (v1); nothing to do on v2 and none.
- * No malloc.  The descriptors it uses were opened by cgroup_create(). */
-int cgroup_enter(const struct cgroup *cg, struct err *e) MUST_USE;
+/* What the guest writes "0" to, before its privileges go; returns how many.  With `CLONE_INTO_CGROUP`
+ * (v2) there is no need to; a zygote cannot use that, and asks with `also_v2`.  Borrowed. */
+enum { CGROUP_ENTRIES = 4 };
+size_t cgroup_entries(int ret[CGROUP_ENTRIES], struct cgroup *cg, bool also_v2);
+
+/*
+ * The accounts of a group for a process that may only read: its directories go there as
+ * descriptors, and make a group of which nothing but cgroup_usage() is of use.
+ */
+size_t cgroup_directories(int ret[CGROUP_ENTRIES], const struct cgroup *cg); /* borrowed */
+int cgroup_view(struct cgroup **ret, struct cgroup_host *host, const int *dir_fds, size_t count,
+		struct err *e) MUST_USE; /* takes the descriptors, also on failure */
 
 /*
  * A descriptor that polls readable (or POLLPRI, see *ret_events) when the group ran

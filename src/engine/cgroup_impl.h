@@ -48,6 +48,7 @@ struct cgroup {
 	int task_fds[CGROUP_TREES]; /* v1: `tasks`, opened with the creator's credentials */
 	int oom_fd;
 	short oom_events;
+	bool is_view; /* somebody else's: not ours to remove */
 };
 
 enum cgroup_need { ALWAYS, IF_PRESENT }; /* IF_PRESENT: kernels that lack the file are fine */

@@ -1,14 +1,13 @@
 /*
  * enter - become the guest.
  *
- * Runs in a process that the spawner (box.c) cloned inside the slot's namespaces,
- * between that clone and the guest's first instruction.  The order of `steps` is
+ * Runs in a process that was cloned inside the slot's namespaces, by a spawner (box.c)
+ * or a zygote (zygote.c), between that clone and the guest's first instruction.  The order of `steps` is
  * the security argument; each row says why it stands where it stands.  No malloc,
  * no stdio, no return to the caller.
  */
 #include "base/own.h"
 #include "base/sys.h"
-#include "engine/cgroup.h"
 #include "engine/seccomp.h"
 #include "engine/steps.h"
 
@@ -19,7 +18,7 @@
 #include <sys/prctl.h>
 
 struct enter {
-	const struct box_spec *box;
+	const struct lease *lease;
 	const struct guest_spec *guest;
 	int status_fd, gate_fd;
 };
@@ -48,10 +47,11 @@ static int new_session(struct enter *in, struct err *e)
 
 static int enter_cgroup(struct enter *in, struct err *e)
 {
-	if (!in->guest->cgroup)
+	if (!in->guest->entry_count && !in->guest->cgroup)
 		return 0;
-	if (cgroup_enter(in->guest->cgroup, e) < 0)
-		return -1;
+	for (size_t i = 0; i < in->guest->entry_count; i++)
+		if (SYS(write, in->guest->entry_fds[i], "0", 1) != 1)
+			return err_sys(e, "enter");
 	/* A namespace made now has this very group as its root: no path of the host shows. */
 	if (SYS(unshare, CLONE_NEWCGROUP) < 0)
 		return err_sys(e, "cgroup namespace");
@@ -60,12 +60,12 @@ static int enter_cgroup(struct enter *in, struct err *e)
 
 static int set_rlimits(struct enter *in, struct err *e)
 {
-	return rlimit_apply(in->guest, in->box->lease, e);
+	return rlimit_apply(in->guest, in->lease, e);
 }
 
 static int become_guest(struct enter *in, struct err *e)
 {
-	return creds_become_guest(in->box->lease, e);
+	return creds_become_guest(in->lease, e);
 }
 
 static int drop_caps(struct enter *in, struct err *e)
@@ -92,10 +92,15 @@ static int restrict_files(struct enter *in, struct err *e)
 
 static int arrange_fds(struct enter *in, struct err *e)
 {
-	if (fds_place_stdio(in->guest->stdio, e) < 0)
+	const struct guest_spec *guest = in->guest;
+	int keep[] = { in->status_fd, in->gate_fd, BOX_CONTROL_FD };
+
+	if (fds_place_stdio(guest->stdio, e) < 0)
 		return -1;
-	int keep[] = { in->status_fd, in->gate_fd };
-	return fds_close_except(3, keep, 2, e);
+	if (guest->control_fd && SYS(dup3, guest->control_fd, BOX_CONTROL_FD,
+				     guest->control_survives ? 0 : O_CLOEXEC) < 0)
+		return err_sys(e, "control socket");
+	return fds_close_except(3, keep, guest->control_fd ? 3 : 2, e);
 }
 
 static int filter_calls(struct enter *in, struct err *e)
@@ -120,10 +125,17 @@ static int await_seal(struct enter *in, struct err *e)
 					       : err_set(e, ERR_GONE, "the sandbox was not sealed");
 }
 
-static const struct {
+static int become_root(struct enter *in, struct err *e)
+{
+	return creds_become_root(in->lease, e);
+}
+
+struct step {
 	const char *name;
 	int (*apply)(struct enter *in, struct err *e);
-} steps[] = {
+};
+
+static const struct step guest_steps[] = {
 	{ "session", new_session }, /* no controlling terminal, no inherited signals */
 	{ "cgroup", enter_cgroup }, /* first, so that all that follows is accounted */
 	{ "ids", become_guest },    /* while we may */
@@ -133,20 +145,39 @@ static const struct {
 	{ "rlimit", set_rlimits },   /* hard limits, after the last descriptor of ours was opened */
 	{ "seccomp", filter_calls }, /* it forbids the calls used above */
 	{ "gate", await_seal },      /* last: what is behind us must be closed */
+	{ 0 },
 };
 
-_Noreturn void guest_main(const struct box_spec *box, const struct guest_spec *guest, int status_fd,
+/* A process of ours that works inside a nest: its power ends at that nest's user namespace. */
+static const struct step trusted_steps[] = {
+	{ "session", new_session },
+	{ "ids", become_root },
+	{ "cwd", change_dir },
+	{ "fds", arrange_fds },
+	{ "gate", await_seal },
+	{ 0 },
+};
+
+int guest_enter(const struct lease *lease, const struct guest_spec *guest, int status_fd,
+		int gate_fd, struct err *e)
+{
+	struct enter in = { lease, guest, status_fd, gate_fd };
+
+	for (const struct step *step = guest->is_trusted ? trusted_steps : guest_steps; step->name;
+	     step++)
+		if (step->apply(&in, e) < 0)
+			return err_context(e, "%s", step->name);
+	return 0;
+}
+
+_Noreturn void guest_main(const struct lease *lease, const struct guest_spec *guest, int status_fd,
 			  int gate_fd)
 {
-	struct enter in = { box, guest, status_fd, gate_fd };
 	struct err e;
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		if (steps[i].apply(&in, &e) < 0) {
-			err_context(&e, "%s", steps[i].name);
-			err_send(&e, status_fd);
-			_exit(125);
-		}
+	if (guest_enter(lease, guest, status_fd, gate_fd, &e) < 0) {
+		err_send(&e, status_fd);
+		_exit(125);
 	}
 	if (guest->main) {
 		(void)close(gate_fd);

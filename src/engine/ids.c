@@ -163,6 +163,8 @@ int ids_lease(struct lease *ret, const struct ids *ids, struct err *e)
 			.mappable = ids->mappable,
 			.guest_uid = ids->own_uids ? ids->base + 2 * index : geteuid(),
 			.init_uid = ids->own_uids ? ids->base + 2 * index + 1 : geteuid(),
+			.base = ids->base,
+			.count = ids->count,
 		};
 		return 0;
 	}
@@ -195,17 +197,26 @@ static int put(pid_t pid, const char *file, const char *text, struct err *e)
 	return 0;
 }
 
-int idmap_write(pid_t pid, const struct lease *lease, struct err *e)
+int idmap_write(pid_t pid, const struct lease *lease, bool is_nest, struct err *e)
 {
-	char uids[80], gids[80];
+	uid_t first = is_nest ? BOX_ROOT_UID : BOX_UID, root = lease->init_uid;
+	char uids[160], gids[160];
 
-	if (lease->own_uids) {
-		(void)snprintf(uids, sizeof(uids), "%d %u 1\n%d %u 1\n", BOX_ROOT_UID,
-			       lease->init_uid, BOX_UID, lease->guest_uid);
+	if (lease->own_uids && is_nest) {
+		uid_t end = lease->base + 2 * lease->count;
+		(void)snprintf(uids, sizeof(uids), "%d %u 1\n%u %u %u\n", BOX_ROOT_UID, root,
+			       lease->base, lease->base, root - lease->base);
+		if (root + 1 < end) /* a map has no empty rows */
+			(void)snprintf(uids + strlen(uids), sizeof(uids) - strlen(uids),
+				       "%u %u %u\n", root + 1, root + 1, end - root - 1);
+		(void)snprintf(gids, sizeof(gids), "%s", uids);
+	} else if (lease->own_uids) {
+		(void)snprintf(uids, sizeof(uids), "%d %u 1\n%d %u 1\n", BOX_ROOT_UID, root,
+			       BOX_UID, lease->guest_uid);
 		(void)snprintf(gids, sizeof(gids), "%s", uids);
 	} else {
-		(void)snprintf(uids, sizeof(uids), "%d %u 1\n", BOX_UID, geteuid());
-		(void)snprintf(gids, sizeof(gids), "%d %u 1\n", BOX_UID, getegid());
+		(void)snprintf(uids, sizeof(uids), "%u %u 1\n", first, geteuid());
+		(void)snprintf(gids, sizeof(gids), "%u %u 1\n", first, getegid());
 	}
 	/* An ordinary user may map a group only when setgroups() is given up for good; one
 	 * who may map any must keep it, so that the guest can drop our supplementary groups. */

@@ -32,6 +32,8 @@ struct lease {
 	unsigned index;
 	bool own_uids, mappable;
 	uid_t guest_uid, init_uid; /* host ids */
+	uid_t base;                /* all of them: base .. base + 2 * count */
+	unsigned count;
 };
 
 /* `base` 0: the default range, or what fits into the map of the namespace we live in. */
@@ -43,8 +45,12 @@ void lease_done(struct lease *lease);
 int ids_claim(unsigned index,
 	      void *ids); /* that very lease, as a descriptor; -1: held, or no luck */
 
-/* Keeper side: write uid_map and gid_map of a process cloned into a new user namespace. */
-int idmap_write(pid_t pid, const struct lease *lease, struct err *e) MUST_USE;
+/*
+ * The maker's side: write uid_map and gid_map of a process cloned into a new user namespace.  A
+ * nest's root is its own, and every other id of the range is itself, so that sandboxes made inside
+ * can have them.
+ */
+int idmap_write(pid_t pid, const struct lease *lease, bool is_nest, struct err *e) MUST_USE;
 
 /*
  * A user namespace that maps `disk` to `host` and nothing else, for idmapped

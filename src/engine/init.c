@@ -21,6 +21,8 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 enum { KEEP_MAX = 128 };
 
 struct init {
@@ -138,19 +140,26 @@ struct step {
 /* What a guest needs in order to be sent in... */
 static const struct step build_steps[] = {
 	{ "fds", let_go },                 /* first: all waiting below ends with the keeper */
-	{ "namespaces", open_namespaces }, /* while the host's /proc is still in sight */
+	{ "namespaces", open_namespaces }, /* while an outer /proc is still in sight */
 	{ "private", leave_host_mounts },  /* nothing we mount may reach the host, nor theirs us */
 	{ "idmap",
 	  wait_mapped }, /* the keeper has written the maps by now; no file is made before */
 	{ "mount", build_root },         /* needs the namespace's CAP_SYS_ADMIN */
 	{ "workspace", open_workspace }, /* before the guest's own view becomes read-only */
+};
+
+/* ... with a tree of its own ... */
+static const struct step root_steps[] = {
 	{ "pivot", pivot },              /* "/" is the new root; the host's tree hangs below it */
 };
 
 /* ... and what must be so before its first instruction: done while it is on its way. */
-static const struct step seal_steps[] = {
+static const struct step detach_steps[] = {
 	{ "detach", detach },              /* from here on the host's tree is out of reach */
 	{ "hostname", name_host },
+};
+
+static const struct step seal_steps[] = {
 	{ "seal", seal },                  /* no capabilities, not dumpable */
 	{ "gate", open_gate },             /* let them run */
 };
@@ -203,9 +212,13 @@ _Noreturn void init_main(const struct box_spec *spec, int channel, int gate)
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)signal(SIGCHLD, SIG_IGN); /* the kernel reaps what is orphaned to us */
 
-	take_steps(&in, build_steps, sizeof(build_steps) / sizeof(build_steps[0]));
+	take_steps(&in, build_steps, COUNT(build_steps));
+	if (!spec->in_nest)
+		take_steps(&in, root_steps, COUNT(root_steps));
 	report(&in, &built);
-	take_steps(&in, seal_steps, sizeof(seal_steps) / sizeof(seal_steps[0]));
+	if (!spec->in_nest)
+		take_steps(&in, detach_steps, COUNT(detach_steps));
+	take_steps(&in, seal_steps, COUNT(seal_steps));
 	/* What was handed out and what was mounted; held by nobody's failure but our own end. */
 	(void)close_range(0, (unsigned)channel - 1, 0);
 	(void)close_range((unsigned)channel + 1, UINT_MAX, 0);

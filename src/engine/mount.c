@@ -287,7 +287,7 @@ int mount_make_private(struct err *e)
 	return 0;
 }
 
-int mount_build_root(const struct box_spec *spec, struct err *e)
+static int stage_root(struct err *e)
 {
 	if (SYS(mount, "vial", STAGING, "tmpfs", MS_NOSUID | MS_NODEV,
 		"size=32m,nr_inodes=4096,mode=755") < 0)
@@ -296,6 +296,17 @@ int mount_build_root(const struct box_spec *spec, struct err *e)
 		return err_sys(e, "root tmpfs: chdir");
 	if (make_dirs(EMPTY, true, e) < 0 || make_dirs(HOST, true, e) < 0)
 		return -1;
+	return 0;
+}
+
+int mount_build_root(const struct box_spec *spec, struct err *e)
+{
+	if (spec->in_nest) {
+		if (SYS(chdir, "/") < 0)
+			return err_sys(e, "chdir /");
+	} else if (stage_root(e) < 0) {
+		return -1;
+	}
 	for (size_t i = 0; i < spec->mount_count; i++)
 		if (apply(spec, &spec->mounts[i], e) < 0)
 			return -1;

@@ -84,8 +84,13 @@ struct box_spec {
 	const char *workspace; /* absolute path inside; its mount is among `mounts` */
 	bool workspace_writable;
 	bool share_network;
+	bool is_nest;          /* others are made inside it: every sandbox's uid is known there */
+	bool in_nest;          /* made inside one: the tree is there, `mounts` go on top of it */
 	unsigned weak;         /* layers that may be missing */
 };
+
+/* Where a guest finds its control socket: above what a program gets by itself. */
+enum { BOX_CONTROL_FD = 1000 };
 
 struct guest_spec {
 	const char *const *argv; /* argv[0] is the absolute path inside */
@@ -95,9 +100,14 @@ struct guest_spec {
 	const struct limits *limits;
 	uint64_t data_bytes;     /* RLIMIT_DATA; 0: none */
 	struct cgroup *cgroup;   /* NULL: none */
+	const int *entry_fds;    /* instead of `cgroup`: the guest writes "0" to each */
+	size_t entry_count;
 	const struct landlock_rule *rules;
 	size_t rule_count;
 	int landlock_abi;        /* 0: none */
 	const struct sock_fprog *seccomp; /* NULL: none; probes of a weaker host only */
-	int (*main)(void);       /* instead of argv: a function of ours, for probes and tests */
+	int control_fd;          /* a socket that becomes BOX_CONTROL_FD; 0: none */
+	bool control_survives;   /* ... and an exec */
+	bool is_trusted;         /* part of us: keeps its power over the box, and is not confined */
+	int (*main)(void);       /* instead of argv: a function of ours */
 };

@@ -8,6 +8,7 @@
  */
 #include "engine/spec.h"
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* ---- mount.c: pid 1, with capabilities in its own user namespace ---- */
@@ -35,6 +36,11 @@ int rlimit_apply(const struct guest_spec *guest, const struct lease *lease, stru
 int fds_close_except(int first, int *keep, size_t count, struct err *e) MUST_USE;
 int fds_place_stdio(const int stdio[3], struct err *e) MUST_USE;
 
+/* ---- slot.c: pid 1 of a sandbox, and its user namespace's owner ---- */
+/* `more_flags`: CLONE_PARENT, for whoever makes it on the keeper's behalf. */
+pid_t slot_clone(int *ret_pidfd, const struct box_spec *spec, int channel, int gate,
+		 uint64_t more_flags, struct err *e) MUST_USE;
+
 /* ---- box.c and its children ---- */
 /* Pid 1 has them all but the last, which is made beside it (box.c). */
 enum slot_ns { NS_USER, NS_PID, NS_IPC, NS_UTS, NS_MNT, NS_NET, NS_COUNT_ };
@@ -46,5 +52,9 @@ struct slot_report {
 
 
 _Noreturn void init_main(const struct box_spec *spec, int channel, int gate);
-_Noreturn void guest_main(const struct box_spec *box, const struct guest_spec *guest, int status_fd,
+
+/* Become the guest: all but its first instruction.  On failure nothing of it may run. */
+int guest_enter(const struct lease *lease, const struct guest_spec *guest, int status_fd,
+		int gate_fd, struct err *e) MUST_USE;
+_Noreturn void guest_main(const struct lease *lease, const struct guest_spec *guest, int status_fd,
 			  int gate_fd);

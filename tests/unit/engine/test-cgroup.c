@@ -106,11 +106,20 @@ static void nap_ms(long ms)
 	(void)nanosleep(&t, NULL);
 }
 
+static bool enter_group(struct cgroup *cg)
+{
+	int entries[CGROUP_ENTRIES];
+
+	for (size_t i = cgroup_entries(entries, cg, false); i > 0; i--)
+		if (write(entries[i - 1], "0", 1) != 1)
+			return false;
+	return true;
+}
+
 /* A child inside the group that calls fn and exits with what it returns; 99: it did not get in. */
-static pid_t spawn(const struct cgroup *cg, int (*fn)(void))
+static pid_t spawn(struct cgroup *cg, int (*fn)(void))
 {
 	struct clone_args args = { .exit_signal = SIGCHLD };
-	struct err e;
 
 	if (cgroup_clone_fd(cg) >= 0) {
 		args.flags = CLONE_INTO_CGROUP;
@@ -119,7 +128,7 @@ static pid_t spawn(const struct cgroup *cg, int (*fn)(void))
 	(void)fflush(NULL);
 	pid_t pid = sys_clone3(&args);
 	if (pid == 0)
-		_exit(cgroup_enter(cg, &e) < 0 ? 99 : fn());
+		_exit(enter_group(cg) ? fn() : 99);
 	return pid;
 }
 
