@@ -8,6 +8,8 @@
 #define JOB_ITEMS_MAX  1024
 #define JOB_STDIN_MAX  (1u << 30)
 
+struct environment;
+
 struct job_file {
 	char *name;
 	char *bytes; /* NULL: from host_fd */
@@ -31,6 +33,7 @@ struct strings {
 struct vial_job {
 	struct vial *host;
 	const struct runtime *runtime;
+	const struct environment *environment; /* borrowed; NULL: the host's own of that language */
 	struct limits limits;
 	struct job_file code; /* name is never NULL; bytes NULL: it is in the workspace already */
 	bool has_code;
