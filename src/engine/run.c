@@ -2,7 +2,6 @@
 
 #include "base/own.h"
 #include "base/sys.h"
-#include "engine/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -319,27 +318,35 @@ static void finish(struct run *r, bool last)
 	}
 }
 
+void run_account(struct run_end *end, const struct cgroup_usage *usage, const struct limits *lim)
+{
+	if (usage) {
+		end->cpu_ms = (double)usage->cpu_us / 1000;
+		end->peak_bytes = usage->memory_peak_bytes;
+		end->processes = usage->processes_peak;
+		end->oom = usage->oom_kills > 0;
+		end->emptied = usage->processes == 0;
+	}
+	if (end->how != RUN_EXITED)
+		return;
+	if (end->oom && end->exit_code != 0) {
+		end->how = RUN_OUT_OF_MEMORY;
+		end->limit = "memory";
+	} else if (end->signal == SIGXCPU && end->cpu_ms >= (double)lim->cpu_ms) {
+		end->how = RUN_TIMED_OUT;
+		end->limit = "cpu-time";
+	} else if (end->signal) {
+		end->how = RUN_SIGNALED;
+	}
+}
+
 static void account(struct run *r)
 {
 	struct cgroup_usage usage;
 	struct err ignored;
+	bool known = r->spec->cgroup && cgroup_usage(&usage, r->spec->cgroup, &ignored) == 0;
 
-	if (r->spec->cgroup && cgroup_usage(&usage, r->spec->cgroup, &ignored) == 0) {
-		r->end.cpu_ms = (double)usage.cpu_us / 1000;
-		r->end.peak_bytes = usage.memory_peak_bytes;
-		r->end.processes = usage.processes_peak;
-		r->end.oom = usage.oom_kills > 0;
-		r->end.emptied = usage.processes == 0;
-	}
-	if (r->end.how != RUN_EXITED)
-		return;
-	if (r->end.oom && r->end.exit_code != 0) {
-		stop(r, RUN_OUT_OF_MEMORY, "memory");
-	} else if (r->end.signal == SIGXCPU && r->end.cpu_ms >= (double)r->spec->limits->cpu_ms) {
-		stop(r, RUN_TIMED_OUT, "cpu-time");
-	} else if (r->end.signal) {
-		r->end.how = RUN_SIGNALED;
-	}
+	run_account(&r->end, known ? &usage : NULL, r->spec->limits);
 }
 
 static int open_pipe(int *ours, int *theirs, bool we_read, struct err *e)

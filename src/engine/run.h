@@ -8,6 +8,7 @@
  */
 #include "base/buf.h"
 #include "engine/box.h"
+#include "engine/cgroup.h"
 #include "engine/workspace.h"
 
 #include <stdbool.h>
@@ -46,6 +47,12 @@ struct run_end {
 	bool oom;           /* something inside was killed for memory */
 	bool emptied;       /* its cgroup is known to hold nobody any more */
 };
+
+/*
+ * What the accounts make of an end: the cgroup's numbers (NULL: there is none), and whether what
+ * looks like an exit or a signal was really a limit.
+ */
+void run_account(struct run_end *end, const struct cgroup_usage *usage, const struct limits *lim);
 
 /*
  * Send `guest` into `box` (its stdio is ours to set) and return when it is over.

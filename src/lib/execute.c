@@ -196,8 +196,7 @@ int vial_run(const struct vial_result **ret, struct vial_job *job, struct vial_e
 	if (go_on && run(&x, r, e) < 0)
 		return -1;
 	result_read_error(r, job->runtime);
-	if (result_list_changed(r, &x.workspace, &x.mark, e) < 0 ||
-	    result_export(r, &x.workspace, &x.mark, job, e) < 0)
+	if (result_collect(r, &x.workspace, &x.mark, job, e) < 0)
 		return -1;
 	*ret = &take_ptr(&r)->pub;
 	return 0;

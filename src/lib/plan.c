@@ -407,6 +407,17 @@ static int fill_env(struct plan *p, const struct vial_job *job, struct err *e)
 	return 0;
 }
 
+struct limits plan_compile_limits(const struct runtime *rt, const struct limits *lim)
+{
+	struct limits compile = *lim;
+
+	if (rt->compile_memory_bytes > lim->memory_bytes)
+		compile.memory_bytes = rt->compile_memory_bytes;
+	if (compile.cpu_millicores < 2000)
+		compile.cpu_millicores = 2000;
+	return compile;
+}
+
 static void choose_limits(struct plan *p, const struct vial_job *job)
 {
 	const struct runtime *rt = job->runtime;
@@ -417,11 +428,7 @@ static void choose_limits(struct plan *p, const struct vial_job *job)
 	if (rt->limit_data)
 		p->data_bytes = lim->memory_bytes > 2 * spare ? lim->memory_bytes - spare
 							      : lim->memory_bytes;
-	p->compile_limits = *lim;
-	if (rt->compile_memory_bytes > lim->memory_bytes)
-		p->compile_limits.memory_bytes = rt->compile_memory_bytes;
-	if (p->compile_limits.cpu_millicores < 2000)
-		p->compile_limits.cpu_millicores = 2000;
+	p->compile_limits = plan_compile_limits(rt, lim);
 }
 
 int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *lease,

@@ -32,5 +32,8 @@ int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *
 	      struct err *e) MUST_USE;
 void plan_done(struct plan *plan);
 
+/* What a compiler may use, when the program may use `lim`. */
+struct limits plan_compile_limits(const struct runtime *rt, const struct limits *lim);
+
 /* The plan for people: what --explain prints. */
 void plan_explain(struct buf *out, const struct plan *plan, const struct vial_job *job);

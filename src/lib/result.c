@@ -34,19 +34,23 @@ int result_create(struct result **ret, const struct limits *lim, struct err *e)
 	return 0;
 }
 
+static void list_done(struct file_list *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		free((char *)l->files[i].path);
+		free((char *)l->files[i].error);
+	}
+	free(l->files);
+}
+
 void result_free(struct result *r)
 {
 	if (!r)
 		return;
-	for (size_t i = 0; i < r->pub.changed_count; i++)
-		free((char *)r->changed[i].path);
-	for (size_t i = 0; i < r->pub.export_count; i++) {
-		free((char *)r->exports[i].path);
-		free((char *)r->exports[i].error);
+	list_done(&r->changed);
+	for (size_t i = 0; r->contents && i < r->exports.count; i++)
 		buf_done(&r->contents[i]);
-	}
-	free(r->changed);
-	free(r->exports);
+	list_done(&r->exports);
 	free(r->contents);
 	free(r->traceback);
 	buf_done(&r->out);
@@ -120,17 +124,9 @@ void result_read_error(struct result *r, const struct runtime *rt)
 
 /* ---- files ----------------------------------------------------------------------------- */
 
-struct listing {
-	const char *const *patterns; /* NULL: whatever changed */
-	size_t max;
-	struct vial_file *files;
-	size_t count;
-	bool cut, failed;
-};
-
-static void add_file(struct listing *l, const char *path, uint64_t size)
+static void add_file(struct file_list *l, const char *path, uint64_t size)
 {
-	if (l->count >= l->max) {
+	if (l->count >= CHANGED_MAX) {
 		l->cut = true;
 		return;
 	}
@@ -146,28 +142,39 @@ static void add_file(struct listing *l, const char *path, uint64_t size)
 	l->files[l->count++] = (struct vial_file){ .path = copy, .size = size };
 }
 
-static bool wanted(const struct listing *l, const struct workspace_entry *entry)
+static bool is_export(const struct vial_job *job, const struct workspace_entry *entry)
 {
-	if (!l->patterns)
-		return entry->changed;
-	for (size_t i = 0; l->patterns[i]; i++) {
+	for (size_t i = 0; i < job->exports.count; i++) {
+		const char *pattern = job->exports.items[i];
 		/* A pattern is a name first: "[Video] a.pptx" is a file. */
-		if (strcmp(l->patterns[i], entry->path) == 0)
+		if (strcmp(pattern, entry->path) == 0)
 			return true;
-		if (entry->changed &&
-		    fnmatch(l->patterns[i], entry->path, FNM_PATHNAME | FNM_PERIOD) == 0)
+		if (entry->changed && fnmatch(pattern, entry->path, FNM_PATHNAME | FNM_PERIOD) == 0)
 			return true;
 	}
 	return false;
 }
 
-static bool visit(const struct workspace_entry *entry, void *arg)
+void result_visit(struct result *r, const struct vial_job *job, const struct workspace_entry *entry)
 {
-	struct listing *l = arg;
+	if (entry->changed)
+		add_file(&r->changed, entry->path, entry->size);
+	if (is_export(job, entry))
+		add_file(&r->exports, entry->path, entry->size);
+}
 
-	if (wanted(l, entry))
-		add_file(l, entry->path, entry->size);
-	return !l->failed;
+/* A name that found nothing is an entry too: with the reason instead of content. */
+static void add_missing(struct file_list *l, const struct vial_job *job)
+{
+	for (size_t i = 0; i < job->exports.count; i++) {
+		const char *pattern = job->exports.items[i];
+		bool found = strpbrk(pattern, "*?") != NULL;
+		for (size_t k = 0; k < l->count && !found; k++)
+			found = fnmatch(pattern, l->files[k].path, FNM_PATHNAME) == 0 ||
+				strcmp(pattern, l->files[k].path) == 0;
+		if (!found)
+			add_file(l, pattern, 0);
+	}
 }
 
 static int by_path(const void *a, const void *b)
@@ -175,71 +182,70 @@ static int by_path(const void *a, const void *b)
 	return strcmp(((const struct vial_file *)a)->path, ((const struct vial_file *)b)->path);
 }
 
-int result_list_changed(struct result *r, const struct workspace *ws, const struct timespec *mark,
-			struct err *e)
+int result_visited(struct result *r, const struct vial_job *job, bool complete, struct err *e)
 {
-	struct listing l = { .max = CHANGED_MAX };
-	bool complete = workspace_walk(ws, mark, visit, &l);
-
-	r->changed = l.files;
-	r->pub.changed = l.files;
-	r->pub.changed_count = l.count;
-	r->pub.changed_cut = l.cut || !complete;
-	if (l.count)
-		qsort(l.files, l.count, sizeof(*l.files), by_path);
-	return l.failed ? err_sys(e, "files") : 0;
+	add_missing(&r->exports, job);
+	r->contents = calloc(r->exports.count + 1, sizeof(*r->contents));
+	if (r->changed.failed || r->exports.failed || !r->contents)
+		return err_sys(e, "files");
+	if (r->changed.count)
+		qsort(r->changed.files, r->changed.count, sizeof(*r->changed.files), by_path);
+	r->pub.changed = r->changed.files;
+	r->pub.changed_count = r->changed.count;
+	r->pub.changed_cut = r->changed.cut || !complete;
+	r->pub.exports = r->exports.files;
+	r->pub.export_count = r->exports.count;
+	return 0;
 }
 
-static void read_export(struct result *r, size_t i, const struct workspace *ws, uint64_t max)
+struct buf *result_export(struct result *r, const struct vial_job *job, size_t i)
 {
-	struct vial_file *f = &r->exports[i];
-	struct buf *content = &r->contents[i];
-	struct err failed;
+	uint64_t left = job->limits.workspace_bytes - r->exported_bytes;
 
-	content->max = max;
-	if (workspace_read(content, ws, f->path, &failed) < 0) {
-		buf_done(content);
-		f->error = strdup(failed.msg);
+	r->contents[i].max = job->limits.file_bytes < left ? job->limits.file_bytes : left;
+	return &r->contents[i];
+}
+
+void result_exported(struct result *r, size_t i, const struct err *failed)
+{
+	struct vial_file *f = &r->exports.files[i];
+
+	if (failed) {
+		buf_done(&r->contents[i]);
+		f->error = strdup(failed->msg);
 		return;
 	}
-	f->size = content->len;
-	f->content = bytes_of(content);
+	r->exported_bytes += r->contents[i].len;
+	f->size = r->contents[i].len;
+	f->content = bytes_of(&r->contents[i]);
 }
 
-/* A name that found nothing is an entry too: with the reason instead of content. */
-static void add_missing(struct listing *l)
+struct visit {
+	struct result *result;
+	const struct vial_job *job;
+};
+
+static bool visit(const struct workspace_entry *entry, void *arg)
 {
-	for (size_t i = 0; l->patterns[i]; i++) {
-		bool found = strpbrk(l->patterns[i], "*?") != NULL;
-		for (size_t k = 0; k < l->count && !found; k++)
-			found = fnmatch(l->patterns[i], l->files[k].path, FNM_PATHNAME) == 0 ||
-				strcmp(l->patterns[i], l->files[k].path) == 0;
-		if (!found)
-			add_file(l, l->patterns[i], 0);
-	}
+	const struct visit *v = arg;
+
+	result_visit(v->result, v->job, entry);
+	return !v->result->changed.failed && !v->result->exports.failed;
 }
 
-int result_export(struct result *r, const struct workspace *ws, const struct timespec *mark,
-		  const struct vial_job *job, struct err *e)
+int result_collect(struct result *r, const struct workspace *ws, const struct timespec *mark,
+		   const struct vial_job *job, struct err *e)
 {
-	struct listing l = { .patterns = (const char *const *)job->exports.items,
-			     .max = CHANGED_MAX };
-	uint64_t left = job->limits.workspace_bytes;
+	struct visit v = { r, job };
+	bool complete = workspace_walk(ws, mark, visit, &v);
 
-	if (job->exports.count == 0)
-		return 0;
-	(void)workspace_walk(ws, mark, visit, &l);
-	add_missing(&l);
-	r->exports = l.files;
-	r->pub.exports = l.files;
-	r->contents = calloc(l.count + 1, sizeof(*r->contents));
-	if (l.failed || !r->contents)
-		return err_sys(e, "exports");
-	r->pub.export_count = l.count;
-	for (size_t i = 0; i < l.count; i++) {
-		read_export(r, i, ws,
-			    job->limits.file_bytes < left ? job->limits.file_bytes : left);
-		left -= r->contents[i].len;
+	if (result_visited(r, job, complete, e) < 0)
+		return -1;
+	for (size_t i = 0; i < r->exports.count; i++) {
+		struct err failed;
+		bool ok = workspace_read(result_export(r, job, i), ws, r->exports.files[i].path,
+					 &failed) == 0;
+		result_exported(r, i, ok ? NULL : &failed);
 	}
 	return 0;
 }
