@@ -1,8 +1,10 @@
 #include "engine/box.h"
 
+#include "base/message.h"
 #include "base/sys.h"
 #include "engine/cgroup.h"
 #include "engine/steps.h"
+#include "engine/zygote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +19,6 @@
 #include <sys/wait.h>
 
 struct box {
-	const struct box_spec *spec;
 	struct lease lease; /* copied: spawns outlive the spec */
 	bool share_network;
 	pid_t init;
@@ -49,12 +50,17 @@ static void reap(int pidfd)
 
 static void end_net(struct box *box);
 
-void box_kill(struct box *box)
+void box_close_door(struct box *box)
 {
-	/* Let go first: the namespaces are then taken down by pid 1 as it ends, not by us. */
 	for (int i = 0; i < NS_COUNT_; i++)
 		if (box->ns[i] >= 0)
 			(void)close(take_fd(&box->ns[i]));
+}
+
+void box_kill(struct box *box)
+{
+	/* Let go first: the namespaces are then taken down by pid 1 as it ends, not by us. */
+	box_close_door(box);
 	if (box->init_fd >= 0)
 		(void)pidfd_send_signal(box->init_fd, SIGKILL, NULL, 0);
 }
@@ -146,34 +152,43 @@ static void end_net(struct box *box)
 		(void)close(take_fd(&box->net_user_ns));
 }
 
-int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
+static int box_new(struct box **ret, const struct lease *lease, int *far_channel, int *far_gate,
+		   struct err *e)
 {
 	auto_box struct box *box = calloc(1, sizeof(*box));
-	auto_close int far_end = -1, far_gate = -1;
 	int pair[2];
 
 	if (!box)
 		return err_sys(e, "box");
-	box->spec = spec;
-	box->lease = *spec->lease;
-	box->share_network = spec->share_network;
+	box->lease = *lease;
 	box->init_fd = box->channel = box->gate = box->workspace = -1;
 	box->net_maker = box->net_user_ns = -1;
 	memset(box->ns, -1, sizeof(box->ns));
+	if (SYS(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "channel");
+	box->channel = pair[0];
+	*far_channel = pair[1];
+	if (SYS(pipe2, pair, O_CLOEXEC) < 0)
+		return err_sys(e, "gate");
+	box->gate = pair[0];
+	*far_gate = pair[1];
+	*ret = take_ptr(&box);
+	return 0;
+}
 
+int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
+{
+	auto_box struct box *box = NULL;
+	auto_close int far_end = -1, far_gate = -1;
+
+	if (box_new(&box, spec->lease, &far_end, &far_gate, e) < 0)
+		return -1;
+	box->share_network = spec->share_network;
 	void *page = SYS(mmap, NULL, sizeof(*box->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		return err_sys(e, "box");
 	box->shared = page;
-	if (SYS(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(e, "channel");
-	box->channel = pair[0];
-	far_end = pair[1];
-	if (SYS(pipe2, pair, O_CLOEXEC) < 0)
-		return err_sys(e, "gate");
-	box->gate = pair[0];
-	far_gate = pair[1];
 	box->init = slot_clone(&box->init_fd, spec, far_end, far_gate, 0, e);
 	if (box->init < 0)
 		return -1;
@@ -185,6 +200,62 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 		return err_context(e, "net");
 	*ret = take_ptr(&box);
 	return 0;
+}
+
+/* ---- slots in a nest ------------------------------------------------------------------- */
+
+int box_order(struct box **ret, int stem, uint32_t id, const struct lease *lease,
+	      const struct limits *lim, struct err *e)
+{
+	const struct order order = { .kind = ORDER_SLOT, .id = id, .lease = *lease, .limits = *lim };
+	auto_box struct box *box = NULL;
+	auto_close int far_end = -1, far_gate = -1;
+
+	if (box_new(&box, lease, &far_end, &far_gate, e) < 0)
+		return -1;
+	box->share_network = true; /* guests bring their own */
+	const int fds[ORDER_SLOT_FDS_] = { far_end, far_gate };
+	if (message_send(stem, &order, sizeof(order), fds, ORDER_SLOT_FDS_, e) < 0)
+		return -1;
+	*ret = take_ptr(&box);
+	return 0;
+}
+
+int box_started(struct box *box, int pidfd, struct err *e)
+{
+	box->init_fd = pidfd;
+	if (SYS(send, box->channel, "m", 1, MSG_NOSIGNAL) < 0)
+		return err_sys(e, "idmap");
+	return 0;
+}
+
+int box_channel(const struct box *box)
+{
+	return box->channel;
+}
+
+int box_order_guest(const struct box *box, int zygote, const struct order *order, int net,
+		    const int stdio[3], int control, int status, const int *entries, struct err *e)
+{
+	int fds[ORDER_FDS_MAX] = {
+		[ORDER_GUEST_USER] = box->ns[NS_USER],
+		[ORDER_GUEST_PID] = box->ns[NS_PID],
+		[ORDER_GUEST_IPC] = box->ns[NS_IPC],
+		[ORDER_GUEST_MNT] = box->ns[NS_MNT],
+		[ORDER_GUEST_NET] = net,
+		[ORDER_GUEST_IN] = stdio[0],
+		[ORDER_GUEST_OUT] = stdio[1],
+		[ORDER_GUEST_ERR] = stdio[2],
+		[ORDER_GUEST_CONTROL] = control,
+		[ORDER_GUEST_STATUS] = status,
+		[ORDER_GUEST_GATE] = box->gate,
+	};
+
+	if (order->entry_count > ORDER_FDS_MAX - ORDER_GUEST_ENTRIES)
+		return err_set(e, ERR_BUG, "order: %u entries", order->entry_count);
+	memcpy(fds + ORDER_GUEST_ENTRIES, entries, order->entry_count * sizeof(*entries));
+	return message_send(zygote, order, sizeof(*order), fds,
+			    ORDER_GUEST_ENTRIES + order->entry_count, e);
 }
 
 static void take_descriptors(struct box *box, struct msghdr *msg)
@@ -346,17 +417,18 @@ void guest_done(struct guest *guest)
 
 /* A pid 1 that failed took the guest along, whose silence looks like an exec.  The gate tells them
  * apart, and pid 1 left the reason in the channel. */
-static int check_gate(struct box *box, struct err *e)
+bool box_is_sealed(struct box *box, struct err *e)
 {
 	struct pollfd gate = { box->gate, POLLIN, 0 };
 	struct slot_report what;
 
 	if (poll(&gate, 1, 0) == 1 && gate.revents & POLLIN)
-		return 0;
-	if (recv(box->channel, &what, sizeof(what), MSG_DONTWAIT) != sizeof(what))
-		return err_set(e, ERR_GONE, "the sandbox was not sealed");
-	*e = what.err;
-	return -1;
+		return true;
+	if (recv(box->channel, &what, sizeof(what), MSG_DONTWAIT) == sizeof(what))
+		*e = what.err;
+	else
+		err_set(e, ERR_GONE, "the sandbox was not sealed");
+	return false;
 }
 
 int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec, struct err *e)
@@ -386,7 +458,7 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
 	(void)close(pipe_fds[1]);
 
 	struct guest guest = box->shared->guest;
-	if (await_exec(status, e) < 0 || check_gate(box, e) < 0 ||
+	if (await_exec(status, e) < 0 || !box_is_sealed(box, e) ||
 	    (guest.pidfd < 0 && err_set(e, ERR_SYS, "the spawner died") < 0)) {
 		guest_done(&guest);
 		return -1;

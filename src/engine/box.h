@@ -16,6 +16,8 @@
 #include "base/own.h"
 #include "engine/spec.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct box;
@@ -34,6 +36,26 @@ int box_workspace(const struct box *box);
 
 /* Readable when pid 1, and with it everything inside, is dead.  Borrowed. */
 int box_pidfd(const struct box *box);
+
+/*
+ * A slot in a nest, made by the nest's stem (engine/zygote.h): order it, tell it of the stem's
+ * answer, and when box_channel() is readable ask box_ready(), which does not wait then.
+ */
+int box_order(struct box **ret, int stem, uint32_t id, const struct lease *lease,
+	      const struct limits *lim, struct err *e) MUST_USE;
+int box_started(struct box *box, int pidfd, struct err *e) MUST_USE; /* takes it */
+int box_channel(const struct box *box);
+
+/* What a zygote is told to put a guest in here: the caller has set the rest of the order, and
+ * adds the cgroup's entries. */
+struct order;
+int box_order_guest(const struct box *box, int zygote, const struct order *order, int net,
+		    const int stdio[3], int control, int status, const int *entries,
+		    struct err *e) MUST_USE;
+bool box_is_sealed(struct box *box, struct err *e); /* else the reason in *e */
+
+/* No guest will be sent in any more: the namespaces go when pid 1 does. */
+void box_close_door(struct box *box);
 
 /* Send a guest in.  Returns when it runs (exec done), or failed to. */
 struct guest {

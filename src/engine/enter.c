@@ -33,9 +33,10 @@ static int new_session(struct enter *in, struct err *e)
 	} by_default;
 	sigset_t none;
 
-	(void)in;
 	if (SYS(setsid) < 0)
 		return err_sys(e, "setsid");
+	if (in->guest->keeps_signals)
+		return 0;
 	/* What the keeper ignores or blocks is its own business. */
 	for (int sig = 1; sig <= 64; sig++)
 		if (sig != SIGKILL && sig != SIGSTOP)

@@ -108,6 +108,7 @@ struct guest_spec {
 	const struct sock_fprog *seccomp; /* NULL: none; probes of a weaker host only */
 	int control_fd;          /* a socket that becomes BOX_CONTROL_FD; 0: none */
 	bool control_survives;   /* ... and an exec */
+	bool keeps_signals;      /* what it catches and ignores is its own already */
 	bool is_trusted;         /* part of us: keeps its power over the box, and is not confined */
 	int (*main)(void);       /* instead of argv: a function of ours */
 };
