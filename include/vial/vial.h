@@ -221,6 +221,16 @@ VIAL_API void vial_job_cancel(struct vial_job *job);
 
 VIAL_API const char *vial_outcome_name(enum vial_outcome outcome); /* "exited", "timed_out", ... */
 
+/* What a caller did with an export: where it went, or NULL and why. */
+struct vial_saved {
+	const char *path, *error;
+};
+
+/* The result as one JSON object on one line (docs/RESULT.md); free() it.  `saved` has an entry
+ * for each export; NULL: the object holds their contents. */
+VIAL_API int vial_result_json(char **ret, size_t *ret_len, const struct vial_result *result,
+			      const struct vial_saved *saved, struct vial_error *error);
+
 #ifdef __cplusplus
 }
 #endif

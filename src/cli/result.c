@@ -1,6 +1,6 @@
 #include "cli/result.h"
 
-#include "base/json.h"
+#include "base/own.h"
 #include "base/units.h"
 #include "cli/cli.h"
 
@@ -28,107 +28,20 @@ int result_exit_code(const struct vial_result *result)
 	return EXIT_OURS;
 }
 
-static void add_text(struct json *j, const char *key, const char *text)
-{
-	json_string(j, key, text[0] ? text : NULL);
-}
-
-static void add_number(struct json *j, const char *key, uint64_t value)
-{
-	if (value && value <= INT64_MAX)
-		json_int(j, key, (int64_t)value);
-	else
-		json_null(j, key);
-}
-
-/* Microseconds are as much as a clock across processes can tell. */
-static void add_ms(struct json *j, const char *key, double ms)
-{
-	json_double(j, key, round(ms * 1000) / 1000);
-}
-
-static void add_exception(struct json *j, const struct vial_result *r)
-{
-	if (!r->exception.type[0] && !r->exception.message[0] && !r->exception.traceback[0]) {
-		json_null(j, "exception");
-		return;
-	}
-	json_open(j, "exception", '{');
-	json_string(j, "type", r->exception.type);
-	json_string(j, "message", r->exception.message);
-	json_string(j, "traceback", r->exception.traceback);
-	if (r->exception.line > 0)
-		json_int(j, "line", r->exception.line);
-	else
-		json_null(j, "line");
-	json_close(j);
-}
-
-static void add_files(struct json *j, const struct vial_result *r, const struct saved *saved)
-{
-	json_open(j, "files_changed", '[');
-	for (size_t i = 0; i < r->changed_count; i++) {
-		json_open(j, NULL, '{');
-		json_string(j, "path", r->changed[i].path);
-		json_int(j, "size", (int64_t)r->changed[i].size);
-		json_close(j);
-	}
-	json_close(j);
-	json_bool(j, "files_changed_cut", r->changed_cut);
-
-	json_open(j, "exports", '[');
-	for (size_t i = 0; i < r->export_count; i++) {
-		json_open(j, NULL, '{');
-		json_string(j, "path", r->exports[i].path);
-		json_int(j, "size", (int64_t)r->exports[i].size);
-		if (saved[i].path)
-			json_string(j, "saved", saved[i].path);
-		else
-			json_string(j, "error", saved[i].error);
-		json_close(j);
-	}
-	json_close(j);
-}
-
-static void write_json(struct buf *out, const struct vial_result *r, const struct saved *saved)
-{
-	struct json j = { .out = out };
-
-	json_open(&j, NULL, '{');
-	json_string(&j, "outcome", vial_outcome_name(r->outcome));
-	json_string(&j, "stage", r->stage);
-	if (r->exit_code >= 0)
-		json_int(&j, "exit_code", r->exit_code);
-	else
-		json_null(&j, "exit_code");
-	add_number(&j, "signal", (uint64_t)r->signal);
-	json_bool(&j, "timed_out", r->timed_out);
-	json_bool(&j, "oom", r->oom);
-	add_text(&j, "limit", r->limit);
-	json_bytes(&j, "stdout", r->out.data, r->out.len);
-	json_bytes(&j, "stderr", r->err.data, r->err.len);
-	json_int(&j, "stdout_dropped", (int64_t)r->out.dropped);
-	json_int(&j, "stderr_dropped", (int64_t)r->err.dropped);
-	json_bool(&j, "truncated", r->out.dropped || r->err.dropped);
-	add_exception(&j, r);
-	add_ms(&j, "wall_ms", r->wall_ms);
-	add_ms(&j, "cpu_ms", r->cpu_ms);
-	add_ms(&j, "compile_ms", r->compile_ms);
-	add_number(&j, "peak_memory", r->peak_memory);
-	add_number(&j, "processes", r->processes);
-	add_files(&j, r, saved);
-	json_close(&j);
-	buf_add_char(out, '\n');
-}
-
 int result_print_json(const struct vial_result *result, const struct saved *saved, struct err *e)
 {
-	auto_buf struct buf text = BUF_INIT(SIZE_MAX / 2); /* bounded by what the result holds */
+	auto_free struct vial_saved *told = calloc(result->export_count + 1, sizeof(*told));
+	auto_free char *text = NULL;
+	struct vial_error error;
+	size_t len;
 
-	write_json(&text, result, saved);
-	if (text.dropped)
-		return err_set(e, ERR_SYS, "no memory for the result");
-	if (fwrite(text.data, 1, text.len, stdout) != text.len || fflush(stdout) != 0)
+	if (!told)
+		return err_sys(e, "exports");
+	for (size_t i = 0; i < result->export_count; i++)
+		told[i] = (struct vial_saved){ saved[i].path, saved[i].error };
+	if (vial_result_json(&text, &len, result, told, &error) < 0)
+		return cli_from_vial(e, &error);
+	if (fwrite(text, 1, len, stdout) != len || putchar('\n') == EOF || fflush(stdout) != 0)
 		return err_sys(e, "stdout");
 	return 0;
 }
