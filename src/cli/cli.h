@@ -26,6 +26,8 @@ int run_main(int argc, char **argv);
 int languages_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 int prepare_main(int argc, char **argv);
+int ps_main(int argc, char **argv);
+int kill_main(int argc, char **argv);
 
 /* Print the failure of `verb` ("run", or NULL) on stderr; returns the exit code it deserves. */
 int cli_report(const char *verb, const struct err *e);

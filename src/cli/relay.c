@@ -17,7 +17,7 @@ struct chunk {
 };
 
 struct relay {
-	struct vial_job *job;
+	void (*cancel)(void);
 	pthread_t thread;
 	bool has_thread; /* only once a reader is slower than the guest */
 
@@ -72,7 +72,7 @@ static void fail(struct relay *r, int error)
 	if (!r->error)
 		r->error = error;
 	(void)pthread_mutex_unlock(&r->lock);
-	vial_job_cancel(r->job);
+	r->cancel();
 }
 
 static void *write_chunks(void *arg)
@@ -93,13 +93,13 @@ static void *write_chunks(void *arg)
 	}
 }
 
-int relay_create(struct relay **ret, struct vial_job *job, struct err *e)
+int relay_create(struct relay **ret, void (*cancel)(void), struct err *e)
 {
 	struct relay *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return err_sys(e, "output");
-	r->job = job;
+	r->cancel = cancel;
 	r->last = &r->first;
 	(void)pthread_mutex_init(&r->lock, NULL);
 	(void)pthread_cond_init(&r->more, NULL);

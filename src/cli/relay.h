@@ -14,8 +14,8 @@
 
 struct relay;
 
-/* When a write fails, `job` is cancelled: nobody is listening any more. */
-int relay_create(struct relay **ret, struct vial_job *job, struct err *e) MUST_USE;
+/* When a write fails, `cancel` is called, in any thread: nobody is listening any more. */
+int relay_create(struct relay **ret, void (*cancel)(void), struct err *e) MUST_USE;
 
 /* For vial_job_on_output(); `relay` is a struct relay. */
 void relay_output(enum vial_stream stream, const char *bytes, size_t len, void *relay);

@@ -25,20 +25,30 @@ static int set_limit(void *target, const struct option *opt, const char *value, 
 	return checked(vial_job_limit(req->job, opt->name, value, &error), &error, e);
 }
 
-/* [NAME=]PATH */
+int request_split_file(char **ret_name, const char **ret_path, const char *value, struct err *e)
+{
+	const char *equals = strchr(value, '='), *slash = strrchr(value, '/');
+	char *name = equals ? strndup(value, (size_t)(equals - value))
+			    : strdup(slash ? slash + 1 : value);
+
+	if (!name)
+		return err_sys(e, "%s", value);
+	*ret_name = name;
+	*ret_path = equals ? equals + 1 : value;
+	return 0;
+}
+
 static int add_file(void *target, const struct option *opt, const char *value, struct err *e)
 {
 	struct request *req = target;
-	const char *equals = strchr(value, '='), *slash = strrchr(value, '/');
-	auto_free char *name = equals ? strndup(value, (size_t)(equals - value))
-				      : strdup(slash ? slash + 1 : value);
+	auto_free char *name = NULL;
+	const char *path;
 	struct vial_error error;
 
 	(void)opt;
-	if (!name)
-		return err_sys(e, "%s", value);
-	return checked(vial_job_file_from(req->job, name, equals ? equals + 1 : value, &error),
-		       &error, e);
+	if (request_split_file(&name, &path, value, e) < 0)
+		return -1;
+	return checked(vial_job_file_from(req->job, name, path, &error), &error, e);
 }
 
 /* HOST[:INSIDE][:ro|:rw]; INSIDE is absolute, so ":/" parts the two. */
@@ -73,15 +83,11 @@ static int add_dir(void *target, const struct option *opt, const char *value, st
 	return checked(vial_job_dir(req->job, host, inside, writable, &error), &error, e);
 }
 
-/* NAME=VALUE, or NAME to pass ours on. */
-static int add_env(void *target, const struct option *opt, const char *value, struct err *e)
+int request_split_env(char **ret_name, const char **ret_text, const char *value, struct err *e)
 {
-	struct request *req = target;
 	const char *equals = strchr(value, '=');
 	auto_free char *name = strndup(value, equals ? (size_t)(equals - value) : strlen(value));
-	struct vial_error error;
 
-	(void)opt;
 	if (!name)
 		return err_sys(e, "%s", value);
 
@@ -90,6 +96,21 @@ static int add_env(void *target, const struct option *opt, const char *value, st
 	if (!text)
 		return err_set(e, ERR_INVALID, "%.90s is not set here; say %.90s=VALUE", name,
 			       name);
+	*ret_name = take_ptr(&name);
+	*ret_text = text;
+	return 0;
+}
+
+static int add_env(void *target, const struct option *opt, const char *value, struct err *e)
+{
+	struct request *req = target;
+	auto_free char *name = NULL;
+	const char *text;
+	struct vial_error error;
+
+	(void)opt;
+	if (request_split_env(&name, &text, value, e) < 0)
+		return -1;
 	return checked(vial_job_env(req->job, name, text, &error), &error, e);
 }
 
@@ -109,7 +130,7 @@ PASS_ON(set_network, vial_job_network)
 PASS_ON(set_weak, vial_job_allow_weak)
 
 /* "./a" is how shells complete "a". */
-static const char *plain_name(const char *name)
+const char *request_plain_name(const char *name)
 {
 	return strncmp(name, "./", 2) == 0 ? name + 2 : name;
 }
@@ -120,7 +141,7 @@ static int add_export(void *target, const struct option *opt, const char *value,
 	struct vial_error error;
 
 	(void)opt;
-	return checked(vial_job_export(req->job, plain_name(value), &error), &error, e);
+	return checked(vial_job_export(req->job, request_plain_name(value), &error), &error, e);
 }
 
 #define AT(field) offsetof(struct request, field), NULL
@@ -158,6 +179,12 @@ static const struct option own_rows[] = {
 	  "run without these layers (see vial doctor), comma separated", 0, set_weak },
 	{ "config", 0, "FILE",
 	  "the operator's configuration (default: /etc/vial/vial.yaml)", AT(config) },
+
+	{ NULL, 0, NULL, "Daemon", 0, NULL },
+	{ "daemon", 0, NULL,
+	  "run it in the pool of the local daemon, or not at all", AT(daemon) },
+	{ "no-daemon", 0, NULL,
+	  "run it here, also where there is a daemon that could", AT(no_daemon) },
 
 	{ NULL, 0, NULL, "Output", 0, NULL },
 	{ "json", 0, NULL,
@@ -249,24 +276,23 @@ static int read_source(struct buf *out, const char *path, struct err *e)
 /* The job with its code; `source` is what the user named, NULL with -c. */
 static int create_job(struct request *req, const char *source, struct err *e)
 {
-	auto_buf struct buf text = BUF_INIT(SOURCE_MAX);
 	bool is_file = source && strcmp(source, "-") != 0;
 	const char *slash = is_file ? strrchr(source, '/') : NULL;
-	const char *name = !is_file ? NULL : slash ? slash + 1 : source;
-	const char *language = req->language;
+	struct buf *text = &req->text;
 	struct vial_error error;
 
-	if (source && read_source(&text, source, e) < 0)
+	if (source && read_source(text, source, e) < 0)
 		return -1;
 	if (!source)
-		buf_add_str(&text, req->code);
-	if (!language && is_file)
-		language = vial_language_of(source);
-	if (!language)
+		buf_add_str(text, req->code);
+	if (!req->language && is_file)
+		req->language = vial_language_of(source);
+	if (!req->language)
 		return unknown_language(req->host, source ? source : "-c", e);
 
-	if (vial_job_create(&req->job, req->host, language, &error) < 0 ||
-	    vial_job_code(req->job, name, buf_str(&text), text.len, &error) < 0)
+	req->name = !is_file ? NULL : slash ? slash + 1 : source;
+	if (vial_job_create(&req->job, req->host, req->language, &error) < 0 ||
+	    vial_job_code(req->job, req->name, buf_str(text), text->len, &error) < 0)
 		return cli_from_vial(e, &error);
 	return 0;
 }
@@ -322,7 +348,7 @@ bool request_names_export(const struct request *req, const char *path)
 		/* One with * or ? matches itself: that it is equal says nothing. */
 		if (req->options.uses[i].opt->apply != add_export || strpbrk(pattern, "*?"))
 			continue;
-		if (strcmp(plain_name(pattern), path) == 0)
+		if (strcmp(request_plain_name(pattern), path) == 0)
 			return true;
 	}
 	return false;
@@ -338,6 +364,8 @@ static int check(const struct request *req, struct err *e)
 		return err_set(e, ERR_INVALID, "--export-to needs --export");
 	if (req->json && req->explain)
 		return err_set(e, ERR_INVALID, "--explain has no --json form");
+	if (req->daemon && req->no_daemon)
+		return err_set(e, ERR_INVALID, "--daemon contradicts --no-daemon");
 	return 0;
 }
 
@@ -360,7 +388,7 @@ int request_init(struct request *req, struct err *e)
 		NULL,
 	};
 
-	*req = (struct request){ .stdin_fd = -1 };
+	*req = (struct request){ .stdin_fd = -1, .text = BUF_INIT(SOURCE_MAX) };
 	req->options = (struct options){
 		.verb = "run",
 		.synopsis = synopsis,
@@ -383,6 +411,7 @@ void request_done(struct request *req)
 	free(req->rows);
 	free(req->workspace);
 	closep(&req->stdin_fd);
+	buf_done(&req->text);
 }
 
 int request_parse(struct request *req, int argc, char **argv, struct err *e)
@@ -404,8 +433,9 @@ int request_parse(struct request *req, int argc, char **argv, struct err *e)
 		return blame_input(e);
 	if (req->read_only && vial_job_writable(req->job, 0, &error) < 0)
 		return cli_from_vial(e, &error);
-	for (int i = first + (source != NULL); i < argc; i++)
-		if (vial_job_arg(req->job, argv[i], &error) < 0)
+	req->args = argv + first + (source != NULL);
+	for (char **arg = req->args; *arg; arg++)
+		if (vial_job_arg(req->job, *arg, &error) < 0)
 			return cli_from_vial(e, &error);
 	return 0;
 }

@@ -4,7 +4,7 @@
  *
  * Everything is checked here, before a sandbox is made.
  */
-#include "base/err.h"
+#include "base/buf.h"
 #include "cli/options.h"
 
 #include <vial/vial.h>
@@ -12,7 +12,7 @@
 
 struct request {
 	const char *language, *code, *input, *export_to, *config;
-	bool json, explain, read_only;
+	bool json, explain, read_only, daemon, no_daemon;
 
 	struct options options;
 	struct option *rows;      /* owned */
@@ -21,6 +21,9 @@ struct request {
 	const char *writable_dir; /* a host directory that is the workspace, writable */
 	char *workspace;          /* owned: real path of a host directory that is the workspace */
 	int stdin_fd;             /* owned */
+	struct buf text;          /* owned: the program */
+	const char *name;         /* its file's name; NULL: it has none */
+	char **args;              /* of the program, NULL-terminated */
 };
 
 int request_init(struct request *req, struct err *e) MUST_USE;
@@ -33,3 +36,11 @@ bool request_wants_export(const struct request *req);
 
 /* The user gave this very path to --export, not a pattern that matches it. */
 bool request_names_export(const struct request *req, const char *path);
+
+/* Values of options: [NAME=]PATH, NAME[=VALUE] where our own value is passed on, and a name that a
+ * shell may have begun with "./".  Names are to be freed. */
+int request_split_file(char **ret_name, const char **ret_path, const char *value,
+		       struct err *e) MUST_USE;
+int request_split_env(char **ret_name, const char **ret_text, const char *value,
+		      struct err *e) MUST_USE;
+const char *request_plain_name(const char *name);

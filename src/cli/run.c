@@ -1,13 +1,14 @@
 /*
  * run - vial run: one program, one fresh sandbox.
  *
- * request.c has checked what the user said; here it is run.  Output passes
- * through as it comes (relay.c); what the guest hands back is saved by save.c
- * and told by result.c.
+ * request.c has checked what the user said; here it is run, by this process or
+ * by the local daemon (remote.c).  Output passes through as it comes (relay.c);
+ * what the guest hands back is saved by save.c and told by result.c.
  */
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/relay.h"
+#include "cli/remote.h"
 #include "cli/request.h"
 #include "cli/result.h"
 #include "cli/save.h"
@@ -17,18 +18,30 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 enum { CANCEL_DRAIN_MS = 200, PATIENCE = 2 };
 
 static struct vial_job *running; /* what a signal ends */
+static int stop_fd = -1;         /* ... when the daemon runs it */
 static volatile sig_atomic_t caught, times_caught;
+
+/* Called by a signal, or by the relay's thread. */
+static void cancel(void)
+{
+	uint64_t one = 1;
+
+	vial_job_cancel(running);
+	if (stop_fd >= 0)
+		(void)!write(stop_fd, &one, sizeof(one));
+}
 
 static void on_signal(int signo)
 {
 	caught = signo;
 	times_caught++;
 	if (times_caught <= PATIENCE) {
-		vial_job_cancel(running);
+		cancel();
 		return;
 	}
 	(void)signal(signo, SIG_DFL); /* the user insists */
@@ -146,15 +159,83 @@ static int finish(const struct request *req, int dir_fd, const struct vial_resul
 	return printed < 0 ? -1 : status;
 }
 
+/* What ran it leaves its result in one of the two. */
+struct ending {
+	const struct vial_result *local;
+	struct answer answer;
+	const struct vial_result *result;
+};
+
+static void ending_done(struct ending *end)
+{
+	vial_result_free(end->local);
+	answer_done(&end->answer);
+}
+
+static int run_here(struct ending *end, const struct request *req, struct err *e)
+{
+	struct vial_error error;
+
+	if (vial_run(&end->local, req->job, &error) < 0)
+		return cli_from_vial(e, &error);
+	end->result = end->local;
+	return 0;
+}
+
+/* 0 when it was run, 1 when it is to be run here. */
+static int run_there(struct ending *end, const struct request *req, struct relay *relay,
+		     struct err *e)
+{
+	auto_remote struct remote remote = REMOTE_INIT;
+	struct remote_watch watch = { stop_fd, relay ? relay_output : NULL, relay };
+	struct err why;
+	int is_there = remote_prepare(&remote, &why, req, e);
+
+	if (is_there > 0)
+		is_there = remote_run(&end->answer, &why, &remote, &watch, e);
+	if (is_there < 0)
+		return -1;
+	if (is_there > 0) {
+		end->result = &end->answer.result;
+		return 0;
+	}
+	if (!req->daemon)
+		return 1;
+	*e = why;
+	return err_context(e, "--daemon");
+}
+
+/* Returns the exit code. */
+static int settle(const struct request *req, const struct ending *end, int dir_fd, int broken,
+		  struct err *e)
+{
+	if (broken == EPIPE)
+		return EXIT_BY_SIGNAL + SIGPIPE; /* as if it had written there itself */
+	if (broken) {
+		errno = broken;
+		return err_sys(e, "output");
+	}
+	if (!end->result)
+		return EXIT_BY_SIGNAL + caught; /* before there was anything to tell of */
+	if (end->result->outcome == VIAL_CANCELLED && !caught && !req->json)
+		(void)fputs("vial: killed by request (vial kill)\n", stderr);
+
+	int status = finish(req, dir_fd, end->result, e);
+
+	return status >= 0 && caught ? EXIT_BY_SIGNAL + caught : status;
+}
+
 /* Returns the exit code. */
 static int run(const struct request *req, struct err *e)
 {
-	AUTO(vial_result_freep) const struct vial_result *result = NULL;
+	AUTO(ending_done) struct ending end = { .answer = ANSWER_INIT };
 	auto_close int dir_fd = -1;
+	auto_close int stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	struct relay *relay = NULL;
-	struct vial_error error;
 	int broken = 0;
 
+	if (stop < 0)
+		return err_sys(e, "eventfd");
 	if (request_wants_export(req)) {
 		dir_fd = save_open_dir(req->export_to ? req->export_to : ".", e);
 		if (dir_fd < 0) {
@@ -163,43 +244,46 @@ static int run(const struct request *req, struct err *e)
 		}
 	}
 	if (!req->json) {
-		if (relay_create(&relay, req->job, e) < 0)
+		if (relay_create(&relay, cancel, e) < 0)
 			return -1;
 		vial_job_on_output(req->job, relay_output, relay);
 	}
 
+	stop_fd = stop;
 	catch_signals(req->job);
-	int ended = vial_run(&result, req->job, &error);
+	int ended = run_there(&end, req, relay, e);
+	if (ended > 0)
+		ended = run_here(&end, req, e);
 	release_signals();
 
 	if (relay)
 		broken = relay_drain(relay, caught ? CANCEL_DRAIN_MS : -1);
-	if (ended < 0) {
-		(void)cli_from_vial(e, &error);
+	if (ended < 0 && !(e->sys == ECANCELED && (caught || broken))) {
 		if (e->code != ERR_INVALID && e->code != ERR_BUG)
 			e->code = ERR_HOST; /* the input was fine: a tool or a layer is missing */
 		return -1;
 	}
-	if (broken == EPIPE)
-		return EXIT_BY_SIGNAL + SIGPIPE; /* as if it had written there itself */
-	if (broken) {
-		errno = broken;
-		return err_sys(e, "output");
-	}
-
-	int status = finish(req, dir_fd, result, e);
-
-	return status >= 0 && caught ? EXIT_BY_SIGNAL + caught : status;
+	return settle(req, &end, dir_fd, broken, e);
 }
 
 static int explain(const struct request *req, struct err *e)
 {
+	auto_remote struct remote remote = REMOTE_INIT;
 	auto_free char *plan = NULL;
+	char path[DAEMON_PATH_MAX];
 	struct vial_error error;
+	struct err why;
+	int is_there = remote_prepare(&remote, &why, req, e);
 
+	if (is_there < 0)
+		return -1;
 	if (vial_job_explain(&plan, req->job, &error) < 0)
 		return cli_from_vial(e, &error);
 	(void)fputs(plan, stdout);
+	if (is_there > 0 && daemon_path(path, e) == 0)
+		(void)printf("daemon\n  %s runs it\n", path);
+	else
+		(void)printf("daemon\n  not used: %s\n", why.msg);
 	return cli_flush(0);
 }
 

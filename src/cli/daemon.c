@@ -1,0 +1,288 @@
+#include "cli/daemon.h"
+
+#include "cli/member.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+enum {
+	CONNECT_S = 5, /* a daemon whose queue of connections stays full for so long is busy */
+	CALL_SILENCE_MS = 10000,
+	HEAD_MAX = 16 << 10,
+	OBJECT_MAX = 16 << 20, /* what is neither a run's result nor its output is small */
+	ID_MAX = 64,
+};
+
+_Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == DAEMON_PATH_MAX, "of the kernel");
+
+/* ---- connection ---------------------------------------------------------------------------- */
+
+void daemon_close(struct daemon *d)
+{
+	closep(&d->fd);
+	d->fd = -1;
+	buf_done(&d->in);
+}
+
+int daemon_path(char ret[DAEMON_PATH_MAX], struct err *e)
+{
+	const char *given = getenv("VIAL_SOCKET"), *run_dir = getenv("XDG_RUNTIME_DIR");
+	int len;
+
+	if (given && *given)
+		len = snprintf(ret, DAEMON_PATH_MAX, "%s", given);
+	else if (geteuid() == 0)
+		len = snprintf(ret, DAEMON_PATH_MAX, "/run/vial/vial.sock");
+	else if (run_dir && *run_dir)
+		len = snprintf(ret, DAEMON_PATH_MAX, "%s/vial/vial.sock", run_dir);
+	else
+		return err_set(e, ERR_GONE, "no place for a socket: XDG_RUNTIME_DIR is not set");
+	if (len >= DAEMON_PATH_MAX)
+		return err_set(e, ERR_GONE, "%.40s...: too long for the path of a socket", ret);
+	return 0;
+}
+
+int daemon_open(struct daemon *d, struct err *e)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct timeval patience = { .tv_sec = CONNECT_S };
+	auto_close int fd = -1;
+
+	if (daemon_path(address.sun_path, e) < 0)
+		return -1;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_sys(e, "socket");
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
+			 sizeof(patience)); /* of connect() */
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
+		d->fd = take_fd(&fd);
+		return 0;
+	}
+	if (errno == EAGAIN)
+		return err_set(e, ERR_BUSY, "%s: nobody takes the connection", address.sun_path);
+	(void)err_sys(e, "%s", address.sun_path);
+	if (e->sys != EINTR)
+		e->code = ERR_GONE; /* not there, a socket left behind, not ours to use */
+	return -1;
+}
+
+static int wait_for(const struct daemon *d, short events, struct err *e)
+{
+	struct pollfd fds[] = { { .fd = d->fd, .events = events },
+				{ .fd = d->stop_fd, .events = POLLIN } };
+	int n;
+
+	do
+		n = poll(fds, 2, d->silence_ms);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_sys(e, "poll");
+	if (fds[1].revents) {
+		errno = ECANCELED;
+		return err_sys(e, "daemon");
+	}
+	return n == 0 ? err_set(e, ERR_HOST, "the daemon says nothing") : 0;
+}
+
+/* A daemon that has heard enough closes while we send: its answer, if any, is what counts. */
+static int send_all(const struct daemon *d, const char *bytes, size_t len, struct err *e)
+{
+	while (len > 0) {
+		if (wait_for(d, POLLOUT, e) < 0)
+			return -1;
+
+		ssize_t n = send(d->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+			return 0;
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return err_sys(e, "daemon");
+		if (n > 0) {
+			bytes += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* More of the answer, or d->ended. */
+static int receive(struct daemon *d, struct err *e)
+{
+	char chunk[64 << 10];
+	ssize_t n;
+
+	if (d->taken) { /* the rest of what came moves to the front: a line begins there */
+		d->in.len -= d->taken;
+		memmove(d->in.data, d->in.data + d->taken, d->in.len);
+		d->taken = 0;
+	}
+	if (wait_for(d, POLLIN, e) < 0)
+		return -1;
+	n = recv(d->fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n < 0 && errno != ECONNRESET)
+		return err_sys(e, "daemon");
+	d->ended = n <= 0;
+	if (n > 0)
+		buf_add(&d->in, chunk, (size_t)n);
+	return d->in.dropped ? err_set(e, ERR_HOST, "the daemon says too much") : 0;
+}
+
+/* ---- request and answer -------------------------------------------------------------------- */
+
+static int check_head(struct daemon *d, char *head, struct err *e)
+{
+	char *line, *rest = head;
+	int minor = -1, used = 0;
+
+	line = strsep(&rest, "\n");
+	if (sscanf(line, "HTTP/1.%1d %3d%n", &minor, &d->status, &used) != 2 || used < 12)
+		return err_set(e, ERR_HOST, "the daemon does not speak HTTP");
+	while ((line = strsep(&rest, "\n")))
+		if (strncasecmp(line, "transfer-encoding:", 18) == 0)
+			return err_set(e, ERR_HOST, "the daemon encodes what we asked it not to");
+	return 0;
+}
+
+static int read_head(struct daemon *d, struct err *e)
+{
+	const char *end = NULL;
+
+	while (!end) {
+		if (receive(d, e) < 0)
+			return -1;
+		end = d->in.len ? memmem(d->in.data, d->in.len, "\r\n\r\n", 4) : NULL;
+		if (!end && (d->ended || d->in.len > HEAD_MAX))
+			return err_set(e, ERR_HOST,
+				       d->ended ? "the daemon went away"
+						: "the daemon does not speak HTTP");
+	}
+	d->taken = (size_t)(end - d->in.data) + 4;
+
+	auto_free char *head = strndup(d->in.data, d->taken);
+
+	return head ? check_head(d, head, e) : err_sys(e, "daemon");
+}
+
+int daemon_ask(struct daemon *d, const char *method, const char *path, const char *accept,
+	       const struct daemon_body *body, struct err *e)
+{
+	auto_buf struct buf head = BUF_INIT(1024);
+
+	buf_printf(&head, "%s %s HTTP/1.0\r\nHost: vial\r\nConnection: close\r\n", method, path);
+	if (accept)
+		buf_printf(&head, "Accept: %s\r\n", accept);
+	if (body)
+		buf_printf(&head, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
+			   body->len);
+	buf_add_str(&head, "\r\n");
+	if (head.dropped)
+		return err_set(e, ERR_BUG, "a request without bound");
+	if (send_all(d, buf_str(&head), head.len, e) < 0 ||
+	    (body && send_all(d, body->data, body->len, e) < 0))
+		return -1;
+	return read_head(d, e);
+}
+
+int daemon_next(struct json_object **ret, struct daemon *d, struct err *e)
+{
+	size_t seen = d->taken;
+
+	for (;;) {
+		const char *start = buf_str(&d->in) + d->taken;
+		const char *end =
+			seen < d->in.len ? memchr(d->in.data + seen, '\n', d->in.len - seen) : NULL;
+
+		if (end) {
+			size_t len = (size_t)(end - start);
+
+			d->taken += len + 1;
+			return member_parse(ret, start, len, e) < 0 ? -1 : 1;
+		}
+		seen = d->in.len - d->taken; /* where it will be once the line is at the front */
+		if (d->ended)
+			return seen ? err_set(e, ERR_HOST, "the daemon broke off") : 0;
+		if (receive(d, e) < 0)
+			return -1;
+	}
+}
+
+int daemon_object(struct json_object **ret, struct daemon *d, struct err *e)
+{
+	while (!d->ended) {
+		if (receive(d, e) < 0)
+			return -1;
+		if (d->in.len > OBJECT_MAX)
+			return err_set(e, ERR_HOST, "the daemon says too much");
+	}
+	return member_parse(ret, buf_str(&d->in) + d->taken, d->in.len - d->taken, e);
+}
+
+/* ---- whole calls --------------------------------------------------------------------------- */
+
+int daemon_refusal(const struct json_object *answer, struct err *e)
+{
+	const struct json_object *error;
+	const char *code, *message, *hint = NULL;
+	struct err bad;
+
+	if (member_object(&error, answer, "error", &bad) < 0 ||
+	    member_text(&code, error, "code", &bad) < 0 ||
+	    member_text(&message, error, "message", &bad) < 0 ||
+	    (!member_is_null(error, "hint") && member_text(&hint, error, "hint", &bad) < 0))
+		return err_set(e, ERR_HOST, "the daemon refuses, and does not say why: %s",
+			       bad.msg);
+
+	enum err_code found = ERR_INVALID;
+
+	while (found < ERR_COUNT_ && strcmp(err_code_name(found), code) != 0)
+		found++;
+	return err_set(e, found < ERR_COUNT_ ? found : ERR_HOST, "%s%s%s", message,
+		       hint ? "; " : "", hint ? hint : "");
+}
+
+int daemon_call(struct json_object **ret, const char *method, const char *path, struct err *e)
+{
+	auto_daemon struct daemon d = DAEMON_INIT;
+	auto_object struct json_object *answer = NULL;
+
+	d.silence_ms = CALL_SILENCE_MS;
+	if (daemon_open(&d, e) < 0) {
+		if (e->code == ERR_GONE) {
+			e->code = ERR_HOST; /* nothing is wrong with what the user said */
+			(void)err_context(e, "no daemon is running here (vial serve)");
+		}
+		return -1;
+	}
+	if (daemon_ask(&d, method, path, NULL, NULL, e) < 0 || daemon_object(&answer, &d, e) < 0)
+		return -1;
+	if (d.status != 200)
+		return daemon_refusal(answer, e);
+	*ret = take_ptr(&answer);
+	return 0;
+}
+
+bool daemon_is_id(const char *id)
+{
+	size_t len = strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+
+	return len > 0 && len <= ID_MAX && !id[len];
+}
+
+int daemon_kill(const char *id, struct err *e)
+{
+	auto_object struct json_object *answer = NULL;
+	char path[ID_MAX + 16];
+
+	if (!daemon_is_id(id))
+		return err_set(e, ERR_INVALID, "'%.64s' is not the id of a run", id);
+	(void)snprintf(path, sizeof(path), "/v1/runs/%s", id);
+	return daemon_call(&answer, "DELETE", path, e);
+}
