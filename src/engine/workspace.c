@@ -15,9 +15,6 @@
 #define DEPTH_MAX  200
 #define VISITS_MAX 2000000
 
-/* Input files carry this time; whatever the guest writes carries a later one. */
-#define OLD_TIME ((time_t)1000000000)
-
 static const uint64_t beneath = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
 
 /* ---- acting as the guest's uid: per thread, and undone at the end of the scope ---------- */
@@ -142,7 +139,8 @@ static int create(const struct workspace *ws, const char *name, struct err *e)
 
 static int set_back(int fd, const char *name, struct err *e)
 {
-	const struct timespec old[2] = { { .tv_sec = OLD_TIME }, { .tv_sec = OLD_TIME } };
+	static const struct timespec old[2] = { { .tv_sec = WORKSPACE_OLD_TIME },
+						{ .tv_sec = WORKSPACE_OLD_TIME } };
 
 	return SYS(futimens, fd, old) < 0 ? err_sys(e, "%.100s", name) : 0;
 }
@@ -213,7 +211,7 @@ static bool is_changed(const struct stat *st, const struct timespec *mark)
 	if (st->st_ctim.tv_sec < mark->tv_sec ||
 	    (st->st_ctim.tv_sec == mark->tv_sec && st->st_ctim.tv_nsec < mark->tv_nsec))
 		return false;
-	return st->st_mtim.tv_sec != OLD_TIME || st->st_mtim.tv_nsec != 0;
+	return st->st_mtim.tv_sec != WORKSPACE_OLD_TIME || st->st_mtim.tv_nsec != 0;
 }
 
 struct walk {

@@ -22,6 +22,9 @@ struct workspace {
 	uid_t uid;
 };
 
+/* Input files carry this time; whatever the guest writes carries a later one. */
+#define WORKSPACE_OLD_TIME ((time_t)1000000000)
+
 /* Relative, no "..", no empty part, not too long: what we accept from callers. */
 int workspace_check_name(const char *name, struct err *e) MUST_USE;
 
