@@ -50,12 +50,14 @@ static void add_cell(struct table *t, enum term_style style, const char *text)
 static void add_row(struct table *t, const struct row *row)
 {
 	char time[32], size[32];
-	double ms = row->seconds * 1000;
+	uint64_t ms = row->seconds < 1e9 ? (uint64_t)(row->seconds * 1000) : 0;
 
+	if (ms > 1000)
+		ms = (ms + 50) / 100 * 100; /* a tenth of a second is enough for people */
 	add_cell(t, TERM_BOLD, row->id);
 	add_cell(t, TERM_PLAIN, row->environment);
 	add_cell(t, strcmp(row->state, "running") == 0 ? TERM_GREEN : TERM_YELLOW, row->state);
-	table_add(t, TERM_PLAIN, units_show_duration(time, ms < 1e15 ? (uint64_t)ms : 0));
+	table_add(t, TERM_PLAIN, units_show_duration(time, ms));
 	table_add(t, TERM_PLAIN, row->memory ? units_show_size(size, row->memory) : "-");
 }
 

@@ -79,7 +79,7 @@ static const char *refusal(const struct request *req)
 		return "VIAL_NO_DAEMON is set";
 	if (req->config)
 		return "--config: the daemon has its own configuration";
-	if (config && *config && !req->daemon)
+	if (config && !req->daemon)
 		return "VIAL_CONFIG is set: the daemon has its own configuration";
 	if (req->read_only)
 		return "--read-only: the daemon's workspaces can be written to";
@@ -286,10 +286,10 @@ int remote_prepare(struct remote *r, struct err *why, const struct request *req,
 	if (!req->daemon && why->code != ERR_BUSY)
 		return 0;
 	*e = *why;
-	if (e->code == ERR_GONE)
-		e->code = ERR_HOST;
-	return err_context(
-		e, "%s", e->code == ERR_HOST ? "no daemon is running here (vial serve)" : "daemon");
+	if (e->code != ERR_GONE)
+		return err_context(e, "%s", req->daemon ? "--daemon" : "the daemon is busy");
+	e->code = ERR_HOST; /* nothing is wrong with what the user said */
+	return err_context(e, "no daemon is running here (vial serve)");
 }
 
 /* ---- the run ------------------------------------------------------------------------------- */

@@ -1,0 +1,340 @@
+"""vial run, ps and kill with a daemon: one that is real, and ones that are not what they should be."""
+import base64
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+from unittest import mock
+
+import cli
+
+RESULT = {"outcome": "exited", "stage": "run", "exit_code": 3, "signal": None, "timed_out": False,
+          "oom": False, "limit": None, "stdout": "", "stderr": "", "stdout_dropped": 0,
+          "stderr_dropped": 0, "truncated": False, "exception": None, "wall_ms": 1.5, "cpu_ms": 1,
+          "compile_ms": 0, "peak_memory": 4096, "processes": 1, "files_changed": [],
+          "files_changed_cut": False, "exports": []}
+START = {"event": "start", "id": "7"}
+HEAD = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+
+
+def lines(*events):
+    return HEAD + b"".join(json.dumps(event).encode() + b"\n" for event in events)
+
+
+def output(data, stream="stdout"):
+    return {"event": "output", "stream": stream, "data": data}
+
+
+def result(**changes):
+    return {"event": "result", "result": {**RESULT, **changes}}
+
+
+def error(code, message, status="400 Bad Request", hint=None):
+    body = json.dumps({"error": {"code": code, "message": message, "field": None, "hint": hint}})
+    return ("HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body)).encode()
+
+
+class FalseDaemon(threading.Thread):
+    """Answers each connection with the next of `answers`, whatever it is asked; keeps what it heard."""
+
+    def __init__(self, path, answers):
+        super().__init__(daemon=True)
+        self.answers, self.heard = list(answers), []
+        self.server = socket.socket(socket.AF_UNIX)
+        self.server.bind(path)
+        self.server.listen()
+        self.start()
+
+    @staticmethod
+    def read_request(link):
+        data = b""
+        while b"\r\n\r\n" not in data:
+            data += link.recv(65536)
+        head, _, body = data.partition(b"\r\n\r\n")
+        words = [line.split(b": ", 1) for line in head.split(b"\r\n")[1:]]
+        length = int(dict(words).get(b"Content-Length", 0))
+        while len(body) < length:
+            body += link.recv(65536)
+        return head.split(b"\r\n")[0].decode(), json.loads(body) if body else None
+
+    def end(self):
+        self.server.shutdown(socket.SHUT_RDWR)
+        self.join()
+        self.server.close()
+
+    def run(self):
+        for answer in self.answers:
+            try:
+                link, _ = self.server.accept()
+            except OSError:  # by end()
+                return
+            with link:
+                self.heard.append(self.read_request(link))
+                for part in answer if isinstance(answer, list) else [answer]:
+                    if callable(part):
+                        part()
+                    else:
+                        link.sendall(part)
+
+
+class WithSocket(cli.Case):
+    """Tests that have a socket of their own, in a directory whose name is short enough."""
+
+    def setUp(self):
+        super().setUp()
+        self.socket = os.path.join(self.dir, "sock")
+        self.env = {"VIAL_SOCKET": self.socket}
+        clean = mock.patch.dict(os.environ)
+        clean.start()
+        self.addCleanup(clean.stop)
+        for name in ("VIAL_CONFIG", "VIAL_NO_DAEMON"):
+            os.environ.pop(name, None)
+
+    def vial(self, *args, env=None, **more):
+        return super().vial(*args, env={**self.env, **(env or {})}, **more)
+
+    def start(self, *args, **more):
+        return super().start(*args, env={**os.environ, **self.env}, **more)
+
+    def false_daemon(self, *answers):
+        daemon = FalseDaemon(self.socket, answers)
+        self.addCleanup(daemon.end)
+        return daemon
+
+
+class Choice(WithSocket):
+    """Which of the two runs it."""
+
+    HERE = "ran here\n"
+
+    def run_code(self, *options, **more):
+        return self.code("sh", "echo ran here", *options, **more)
+
+    def test_no_socket_is_no_daemon(self):
+        self.assert_ok(self.run_code(), self.HERE)
+
+    def test_a_socket_that_nobody_listens_on_is_no_daemon(self):
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(self.socket)
+        self.assert_ok(self.run_code(), self.HERE)
+        self.assert_ok(self.run_code(env={"VIAL_SOCKET": self.put("file")}), self.HERE)
+        self.assert_ok(self.run_code(env={"VIAL_SOCKET": "/" + "x" * 200}), self.HERE)
+
+    def test_a_daemon_that_is_demanded_and_not_there(self):
+        done = self.run_code("--daemon")
+        self.assertEqual((done.returncode, done.stdout), (cli.OURS, ""))
+        self.assertRegex(done.stderr, r"^vial: no daemon is running here \(vial serve\): .*\n$")
+
+    def test_a_daemon_that_is_there_runs_it(self):
+        daemon = self.false_daemon(lines(START, output("there\n"), result()))
+        done = self.run_code("--memory", "64m", "-t", "1", "-t", "2", "-e", "A=1", "-e", "A=2",
+                             args=("x", "-y"))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "there\n", ""))
+        request, body = daemon.heard[0]
+        self.assertEqual(request, "POST /v1/runs HTTP/1.0")
+        self.assertEqual(body, {"language": "sh", "code": "echo ran here", "args": ["x", "-y"],
+                                "env": {"A": "2"}, "files": [], "exports": [],
+                                "limits": {"memory": "64m", "timeout": "2"}})
+
+    def test_files_and_input_are_sent(self):
+        self.put("prog.py", "print('ü')")
+        self.put("a.txt", "text")
+        self.put("b.bin", b"\xff\0")
+        self.put("in", b"\0one\ntwo\n")
+        daemon = self.false_daemon(*[lines(START, result(exit_code=0))] * 3)
+        self.assert_ok(self.vial("run", "--file", "a.txt", "--file", "d/b=b.bin", "--export", "./*.c",
+                                 "--stdin", "in", "prog.py", "arg"))
+        with open(self.path("in"), "rb") as file:
+            file.seek(5)
+            for options in ([], ["--stdin", "-"]):
+                subprocess.run([cli.VIAL, "run", *options, "prog.py"], cwd=self.dir, stdin=file,
+                               env={**os.environ, **self.env}, check=True)
+                self.assertEqual(os.lseek(file.fileno(), 0, os.SEEK_CUR), 5)
+        bodies = [body for _, body in daemon.heard]
+        self.assertEqual(bodies[0], {
+            "language": "python", "code": "print('ü')", "name": "prog.py", "args": ["arg"],
+            "env": {}, "limits": {}, "exports": ["*.c"], "stdin": "\0one\ntwo\n",
+            "files": [{"path": "a.txt", "content": "text"},
+                      {"path": "d/b", "content_base64": base64.b64encode(b"\xff\0").decode()}]})
+        self.assertNotIn("stdin", bodies[1])
+        self.assertEqual(bodies[2]["stdin"], "two\n")
+
+    def test_what_the_pool_does_not_offer_is_run_here(self):
+        self.false_daemon()
+        self.put("conf.yaml", "{}\n")
+        cases = (["--no-daemon"], ["--dir", "."], ["--workdir", "/w"], ["--read-only"],
+                 ["--allow-weak", "landlock"], ["--config", "conf.yaml"], ["-e", b"A=\xff"],
+                 ["--export", b"\xff*"], ["--stdin", "-"], ["--stdin", "/dev/zero"])
+        for options in cases:
+            with self.subTest(options):
+                self.assert_ok(self.run_code(*options), self.HERE)
+                if options != ["--no-daemon"]:
+                    done = self.run_code("--daemon", *options)
+                    self.assertEqual((done.returncode != 0, done.stdout), (True, ""), done.stderr)
+                    self.assertIn("--daemon: ", done.stderr)
+        for env in ({"VIAL_NO_DAEMON": "1"}, {"VIAL_CONFIG": self.path("conf.yaml")}):
+            self.assert_ok(self.run_code(env=env), self.HERE)
+        self.assert_ok(self.code("python", b"# -*- coding: latin-1 -*-\nprint(len('\xfc'))"), "1\n")
+        self.assert_ok(self.run_code(args=(b"\xff",)), self.HERE)
+        self.put("huge", b"x" * (65 << 20))
+        self.assert_ok(self.run_code("--file", "huge"), self.HERE)
+
+    def test_contradictions(self):
+        self.assert_usage(self.run_code("--daemon", "--no-daemon"), "--daemon contradicts --no-daemon")
+        self.assert_usage(self.run_code("--daemon", "--dir", "."), "--daemon: --dir")
+
+    def test_what_the_daemon_refuses_is_run_here(self):
+        self.false_daemon(error("denied", "not in this pool"), error("limit", "too large", "413 No"),
+                          lines({"event": "error", "error": {"code": "invalid", "message": "odd"}}))
+        for _ in range(3):
+            self.assert_ok(self.run_code(), self.HERE)
+
+    def test_a_refusal_where_the_daemon_is_demanded(self):
+        self.false_daemon(error("denied", "not in this pool", hint="ask another"))
+        done = self.run_code("--daemon")
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (cli.OURS, "", "vial: --daemon: not in this pool; ask another\n"))
+
+    def test_a_full_daemon_is_not_passed_by(self):
+        self.false_daemon(error("busy", "256 runs wait", "429 Too Many Requests"))
+        done = self.run_code()
+        self.assertEqual((done.returncode, done.stdout), (cli.OURS, ""))
+        self.assertEqual(done.stderr,
+                         "vial: the daemon is busy (--no-daemon runs it here): 256 runs wait\n")
+
+    def test_explain_says_which(self):
+        self.assertIn("daemon\n  not used: --no-daemon\n", self.run_code("--explain", "--no-daemon").stdout)
+        self.assertRegex(self.run_code("--explain").stdout,
+                         r"daemon\n  not used: %s: No such file or directory\n" % self.socket)
+        self.false_daemon()
+        self.assertIn("daemon\n  %s runs it\n" % self.socket, self.run_code("--explain").stdout)
+        self.assertIn("daemon\n  not used: --dir", self.run_code("--explain", "--dir", ".").stdout)
+
+
+class NotWhatItShouldBe(WithSocket):
+    """The daemon is another program: nothing that it says is taken on trust."""
+
+    def refused(self, answer, *says, options=()):
+        self.false_daemon(answer)
+        done = self.code("sh", "echo ran here", *options)
+        os.unlink(self.socket)
+        self.assertEqual(done.returncode, cli.OURS, done.stderr)
+        self.assertNotIn("ran here", done.stdout)
+        self.assertRegex(done.stderr, r"^vial: [^\n]*\n$")
+        for fragment in says:
+            self.assertIn(fragment, done.stderr)
+
+    def test_answers_that_are_none(self):
+        unknown = "how the program ended is not known: "
+        cases = (
+            (b"", "the daemon went away"),
+            (b"SSH-2.0-OpenSSH\r\n\r\n", "does not speak HTTP"),
+            (b"HTTP/1.1 2\r\n\r\n", "does not speak HTTP"),
+            (b"x" * 100000, "does not speak HTTP"),
+            (HEAD[:-2] + b"Transfer-Encoding: chunked\r\n\r\n", "encodes"),
+            (HEAD, "the daemon went away"),
+            (HEAD + b"{}", "broke off"),
+            (HEAD + b"{}\n", "has no 'event'"),
+            (HEAD + b"[1]\n", "does not speak JSON"),
+            (HEAD + b"{} {}\n", "does not speak JSON"),
+            (HEAD + b'{"event": "\xff"}\n', "does not speak JSON"),
+            (HEAD + b"[" * 1000 + b"\n", "does not speak JSON"),
+            (lines({"event": 1}), "'event' that is no string"),
+            (lines({"event": "start", "id": "../x"}), "no proper id"),
+            (lines(START), "the daemon went away"),
+            (lines(START, output("x", "stdlog")), "a stream 'stdlog'"),
+            (lines(START, {"event": "output", "stream": "stdout"}), "has no 'data'"),
+            (lines(START, {"event": "output", "stream": "stdout", "data_base64": "!"}), "base64"),
+            (lines(START) + json.dumps(result()).encode(), "broke off"),
+        )
+        for answer, says in cases:
+            with self.subTest(answer[:60]):
+                self.refused(answer, unknown, says)
+
+    def test_results_that_are_none(self):
+        cases = ({"outcome": "flew"}, {"exit_code": 256}, {"exit_code": -1}, {"exit_code": "0"},
+                 {"signal": 1000}, {"timed_out": 0}, {"wall_ms": -1}, {"wall_ms": None},
+                 {"peak_memory": 1.5}, {"limit": 3}, {"stage": "a\0b"}, {"exception": {}},
+                 {"files_changed": {}}, {"files_changed": [1]}, {"exports": [{"path": "a"}]},
+                 {"exports": [{"path": "a\0", "size": 1, "content_base64": ""}]},
+                 {"exports": [{"path": "a", "size": 1, "content_base64": "x"}]},
+                 {"stdout_dropped": -1})
+        for changes in cases:
+            with self.subTest(changes):
+                self.refused(lines(START, result(**changes)), "how the program ended is not known: ")
+
+    def test_a_failure_after_the_start_is_final(self):
+        says = {"event": "error", "error": {"code": "sys", "message": "the pool broke", "hint": None}}
+        self.refused(lines(START, says), "vial: the pool broke\n")
+        self.refused(error("bug", "broken", "500 Internal Server Error"), "vial: daemon: broken\n")
+
+    def test_an_error_controls_no_terminal(self):
+        self.refused(error("bug", "a\x1b[2Jb\n", "500 No"), "a\\x1b[2Jb\\n")
+
+    def test_events_of_the_future_are_passed_over(self):
+        self.false_daemon(lines({"event": "weather"}, START, output("x"), {"event": "z"}, result()))
+        done = self.code("sh", "echo ran here")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "x", ""))
+
+    def test_exports_stay_in_their_directory(self):
+        def export(path):
+            return {"path": path, "size": 1, "content_base64": base64.b64encode(b"!").decode()}
+        os.mkdir(self.path("out"))
+        os.symlink(self.dir, self.path("out/link"))
+        self.false_daemon(lines(START, result(exit_code=0, exports=[
+            export("../up"), export(self.path("absolute")), export("link/through"), export("good")])))
+        done = self.code("sh", "", "--export", "*", "--export-to", "out")
+        self.assertEqual((done.returncode, done.stdout), (cli.OURS, ""))
+        self.assertEqual(done.stderr.count("not saved"), 3, done.stderr)
+        self.assertEqual(self.get("out/good"), "!")
+        self.assertEqual(sorted(os.listdir(self.dir)), ["out", "sock"])
+
+    def test_lists_that_are_none(self):
+        self.false_daemon(HEAD + b"{}", HEAD + b'{"runs": [{"id": 1}]}', error("bug", "no", "500 No"))
+        for says in ("no 'runs'", "'id' that is no string", "vial: no\n"):
+            done = self.vial("ps")
+            self.assertEqual((done.returncode, done.stdout), (cli.OURS, ""))
+            self.assertIn(says, done.stderr)
+
+
+class Verbs(WithSocket):
+    def test_without_a_daemon(self):
+        for verb in (["ps"], ["ps", "--json"], ["kill", "1"], ["kill", "--all"]):
+            done = self.vial(*verb)
+            self.assertEqual((done.returncode, done.stdout), (cli.OURS, ""))
+            self.assertRegex(done.stderr, r"^vial: no daemon is running here \(vial serve\): .*\n$")
+
+    def test_usage(self):
+        self.assert_usage(self.vial("ps", "x"), "unexpected argument", hint="Try 'vial ps --help'.")
+        hint = "Try 'vial kill --help'."
+        self.assert_usage(self.vial("kill"), "which run?", hint=hint)
+        self.assert_usage(self.vial("kill", "--all", "1"), "--all", hint=hint)
+        self.assert_usage(self.vial("kill", "../1"), "'../1' is not the id of a run", hint=hint)
+
+    def test_what_ps_shows(self):
+        runs = [{"id": "12", "environment": "python", "state": "running", "seconds": 1.25,
+                 "memory": 9 << 20},
+                {"id": "13", "environment": "sh", "state": "waiting", "seconds": 0, "memory": None}]
+        self.false_daemon(*[HEAD + json.dumps({"runs": runs}).encode()] * 3)
+        self.assert_ok(self.vial("ps"), "12\tpython\trunning\t1.3 s\t9 MiB\n13\tsh\twaiting\t0 ms\t-\n")
+        self.assertEqual(json.loads(self.vial("ps", "--json").stdout), runs)
+        code, seen = self.terminal("ps", env=self.env)
+        self.assertEqual(code, 0)
+        self.assertIn("ENVIRONMENT", seen)
+
+    def test_kill_all_passes_over_what_has_ended(self):
+        runs = {"runs": [{"id": "1"}, {"id": "2"}]}
+        daemon = self.false_daemon(HEAD + json.dumps(runs).encode(), error("gone", "x", "404 Not Found"),
+                                   HEAD + b"{}")
+        self.assert_ok(self.vial("kill", "--all"), "")
+        self.assertEqual([line for line, _ in daemon.heard],
+                         ["GET /v1/runs HTTP/1.0", "DELETE /v1/runs/1 HTTP/1.0",
+                          "DELETE /v1/runs/2 HTTP/1.0"])
+
+    def test_kill_of_what_is_not_there(self):
+        self.false_daemon(error("gone", "x", "404 Not Found"), HEAD + b"{}")
+        done = self.vial("kill", "8", "9")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", "vial: 8: no such run\n"))
