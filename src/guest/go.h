@@ -11,6 +11,7 @@
  *   GO_NAME  the program's file name in the workspace; once, if it is not the usual
  *   GO_STAGE "compile" or "run"; once, for languages with two stages
  *   GO_FILE  name, NUL, contents
+ *   GO_SOURCE the name of another file that is compiled with the program
  *   GO_ARG   an argument of the program
  *   GO_ENV   NAME=value
  *   GO_RUN   nothing more: run
@@ -28,7 +29,8 @@
 #include <stdint.h>
 
 enum go_kind {
-	GO_NAME = 'n', GO_STAGE = 's', GO_FILE = 'f', GO_ARG = 'a', GO_ENV = 'e', GO_RUN = 'r',
+	GO_NAME = 'n', GO_STAGE = 's', GO_FILE = 'f', GO_SOURCE = 'm', GO_ARG = 'a', GO_ENV = 'e',
+	GO_RUN = 'r',
 	GO_DONE = 'd',
 };
 
@@ -45,7 +47,7 @@ enum {
 
 /*
  * Guest side, in C.  Reads up to GO_RUN, writes the files.  What is left for the interpreter
- * is in `words`: every GO_NAME, GO_STAGE, GO_ARG and GO_ENV as its kind's letter, its text and a NUL,
+ * is in `words`: every GO_NAME, GO_STAGE, GO_SOURCE, GO_ARG and GO_ENV as its kind's letter, its text and a NUL,
  * in the order they came.  free() it.
  */
 struct go_words {

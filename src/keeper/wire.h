@@ -23,14 +23,14 @@ enum wire_kind {
 	WIRE_NEXT,   /* another guest in the same sandbox, after the last one ended (KEEP) */
 	WIRE_SIGNAL, /* SIGINT to the guest */
 	WIRE_KILL,   /* the guest, all it started, and the sandbox; ENDED follows */
-	WIRE_FILES,  /* a filer for the workspace: answered by FILER or FAILED */
+	WIRE_FILES,  /* one descriptor, a workspace: a filer for it; answered by FILER or FAILED */
+	WIRE_READY,  /* once: the server answers clients */
 
 	/* keeper to server */
 	WIRE_ARMED,  /* descriptors: enum wire_armed_fd, then the cgroup's directories */
 	WIRE_FAILED, /* there is no such sandbox, for this reason */
 	WIRE_ENDED,  /* the guest is dead; all it started too, unless it was armed with KEEP */
 	WIRE_FILER,  /* one descriptor: see keeper/filer.h */
-	WIRE_DROPPED, /* the environment was made anew: its armed sandboxes are gone */
 };
 
 enum wire_armed_fd {

@@ -24,6 +24,13 @@ struct job_dir {
 	bool writable;
 };
 
+/* A file of vial's own in the tree, read-only; borrowed. */
+struct job_own_file {
+	const char *path; /* relative to the root */
+	const char *bytes;
+	size_t len;
+};
+
 /* A growing list of strings, NULL-terminated for argv and its kin. */
 struct strings {
 	char **items;
@@ -34,6 +41,7 @@ struct vial_job {
 	struct vial *host;
 	const struct runtime *runtime;
 	const struct environment *environment; /* borrowed; NULL: the host's own of that language */
+	struct environment *opened; /* owned: the same, when it was asked for by name */
 	struct limits limits;
 	struct job_file code; /* name is never NULL; bytes NULL: it is in the workspace already */
 	bool has_code;
@@ -43,6 +51,8 @@ struct vial_job {
 	size_t file_count;
 	struct job_dir *dirs;
 	size_t dir_count;
+	const struct job_own_file *own_files; /* set by the keeper, for its nests */
+	size_t own_count;
 	char *stdin_bytes;
 	size_t stdin_len;
 	int stdin_fd;
@@ -59,6 +69,9 @@ DEFINE_CLEANUP(const struct vial_result *, vial_result_free)
 
 int strings_add(struct strings *s, const char *text, struct err *e) MUST_USE;
 void strings_done(struct strings *s);
+
+/* Absolute, without "." or "..", and not where the sandbox keeps its own things. */
+int job_check_inside(const char *path, struct err *e) MUST_USE;
 
 /* The host directory that is the workspace, or NULL: it is a fresh tmpfs. */
 const struct job_dir *job_workspace_dir(const struct vial_job *job);

@@ -13,8 +13,7 @@
 #include <sys/stat.h>
 
 #define CODE_DIR  "run/vial"
-#define CACHE_DIR "var/cache/vial"
-#define OUTPUT    "/tmp/main"
+#define CACHE_DIR (PLAN_CACHE + 1)
 
 /* Files of /etc that programs look for and that say nothing about the host.  Each is a mount to
  * make and to undo, on the way of every run: what only installers read is left out. */
@@ -31,6 +30,9 @@ static const char *const proc_masks[] = {
 };
 
 static const char *const devices[] = { "null", "zero", "full", "random", "urandom", "tty", NULL };
+
+const char *const plan_thread_vars[] = { "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+					 "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", NULL };
 
 static const char passwd[] =
 	"root:x:0:0:root:/:/usr/sbin/nologin\n"
@@ -333,9 +335,9 @@ static int expand_commands(struct plan *p, const struct vial_job *job, struct er
 		.tool = p->tool.tool,
 		.source =
 			p->code_aside ? own(p, "/" CODE_DIR "/%s", job->code.name) : job->code.name,
-		.output = OUTPUT,
+		.output = PLAN_OUTPUT,
 		.more_sources = (const char *const *)more.items,
-		.cache = p->tool.cache_dir || job->command ? "/" CACHE_DIR : "/tmp/.cache",
+		.cache = p->tool.cache_dir || job->command ? PLAN_CACHE : "/tmp/.cache",
 		.memory_mb = job->limits.memory_bytes >> 20,
 	};
 	auto_free char **run = NULL, **env = NULL;
@@ -388,16 +390,13 @@ static int fill_env(struct plan *p, const struct vial_job *job, struct err *e)
 		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8", "USER=sandbox",
 		"LOGNAME=sandbox", "SHELL=/bin/sh", "TERM=dumb", NULL,
 	};
-	/* Libraries that start a thread per core should count the cores they will get. */
-	static const char *const threads[] = { "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
-					       "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", NULL };
 	uint64_t cores = (job->limits.cpu_millicores + 999) / 1000;
 
 	for (size_t i = 0; fixed[i]; i++)
 		if (add_env(p, fixed[i], e) < 0)
 			return -1;
-	for (size_t i = 0; threads[i]; i++) {
-		const char *pair = own(p, "%s=%lu", threads[i], (unsigned long)cores);
+	for (size_t i = 0; plan_thread_vars[i]; i++) {
+		const char *pair = own(p, "%s=%lu", plan_thread_vars[i], (unsigned long)cores);
 		if (!pair || add_env(p, pair, e) < 0)
 			return -1;
 	}
@@ -418,17 +417,34 @@ struct limits plan_compile_limits(const struct runtime *rt, const struct limits 
 	return compile;
 }
 
+uint64_t plan_data_bytes(const struct runtime *rt, const struct limits *lim)
+{
+	uint64_t spare = lim->memory_bytes / 16 > 8u << 20 ? lim->memory_bytes / 16 : 8u << 20;
+
+	if (!rt->limit_data)
+		return 0;
+	return lim->memory_bytes > 2 * spare ? lim->memory_bytes - spare : lim->memory_bytes;
+}
+
 static void choose_limits(struct plan *p, const struct vial_job *job)
 {
 	const struct runtime *rt = job->runtime;
 	const struct limits *lim = &job->limits;
-	uint64_t spare = lim->memory_bytes / 16 > 8u << 20 ? lim->memory_bytes / 16 : 8u << 20;
 
-	/* Below the cgroup's limit, so that the language fails before the kernel kills. */
-	if (rt->limit_data)
-		p->data_bytes = lim->memory_bytes > 2 * spare ? lim->memory_bytes - spare
-							      : lim->memory_bytes;
+	p->data_bytes = plan_data_bytes(rt, lim);
 	p->compile_limits = plan_compile_limits(rt, lim);
+}
+
+size_t plan_first_live(const struct plan *plan)
+{
+	size_t i = 0;
+
+	while (i < plan->mount_count && plan->mounts[i].kind != MOUNT_SEAL)
+		i++;
+	i++;
+	while (i < plan->mount_count && plan->mounts[i].kind == MOUNT_NODE)
+		i++;
+	return i;
 }
 
 int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *lease,
@@ -446,6 +462,9 @@ int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *
 		return -1;
 	if (code_rows(&p, job) < 0)
 		return err_sys(e, "plan");
+	for (size_t i = 0; i < job->own_count; i++)
+		row(&p, MOUNT_TEXT, job->own_files[i].path, job->own_files[i].bytes, 0)->bytes =
+			job->own_files[i].len;
 	row(&p, MOUNT_SEAL, "", NULL, 0);
 	live_rows(&p, job);
 	/* Last: nothing of ours is made inside the caller's trees. */

@@ -10,6 +10,12 @@
 
 enum { PLAN_MOUNTS_MAX = 192, PLAN_RULES_MAX = 96 };
 
+#define PLAN_OUTPUT "/tmp/main"          /* what a compile stage makes */
+#define PLAN_CACHE  "/var/cache/vial" /* a build cache */
+
+/* Libraries that start a thread per core should count the cores they will get. */
+extern const char *const plan_thread_vars[]; /* NULL-terminated */
+
 struct plan {
 	struct mount_spec mounts[PLAN_MOUNTS_MAX];
 	size_t mount_count;
@@ -31,6 +37,13 @@ struct plan {
 int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *lease,
 	      struct err *e) MUST_USE;
 void plan_done(struct plan *plan);
+
+/* RLIMIT_DATA of a run: below the cgroup's limit, so that the language fails before the kernel
+ * kills; 0: none, for languages that would not fail politely. */
+uint64_t plan_data_bytes(const struct runtime *rt, const struct limits *lim);
+
+/* The first row that is a sandbox's own: what is before it can be shared by many (a nest's tree). */
+size_t plan_first_live(const struct plan *plan);
 
 /* What a compiler may use, when the program may use `lim`. */
 struct limits plan_compile_limits(const struct runtime *rt, const struct limits *lim);

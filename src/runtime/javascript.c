@@ -179,6 +179,7 @@ const struct runtime runtime_javascript = {
 	.run = (const char *const[]){ "%i", "--max-old-space-size=%h", "%s", NULL },
 	.version = (const char *const[]){ "%i", "--version", NULL },
 	.warmth = WARM_PARKED,
+	.boot_env = (const char *const[]){ "NODE_OPTIONS=--require=/run/vial/boot/boot.js", NULL },
 	.package = "nodejs",
 	.read_error = read_error,
 };

@@ -208,6 +208,8 @@ const struct runtime runtime_python = {
 	.env = (const char *const[]){ "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", NULL },
 	.limit_data = true,
 	.warmth = WARM_FORK,
+	.boot_env = (const char *const[]){ "PYTHONPATH=/run/vial/boot",
+			"LD_PRELOAD=/run/vial/boot/guest.so", NULL },
 	.package = "python3",
 	.read_error = read_error,
 };

@@ -1,0 +1,125 @@
+/*
+ * preload - what makes an ordinary interpreter a zygote.
+ *
+ * A shared object, loaded before the interpreter's own (LD_PRELOAD), that stands in
+ * for fork().  The first call, made by our boot script when everything is loaded,
+ * does not return in the zygote: it serves the keeper's orders.  In each guest it
+ * returns 0, like any fork(), with the guest inside its sandbox and its files in
+ * place; the interpreter then mends its own state and goes on as if it had been
+ * started there.  Later calls are libc's fork().
+ *
+ * Needs nothing of the interpreter but that it calls fork(): no extension module,
+ * no headers, no foreign function interface.
+ */
+#include "base/message.h"
+#include "base/own.h"
+#include "engine/zygote.h"
+#include "guest/go.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+_Static_assert((int)GO_FD == BOX_CONTROL_FD, "one place for the control socket");
+
+static pid_t guest; /* the process that may say it is done; its own forks may not */
+
+/* The words for the interpreter, where its boot script looks for them. */
+static int pass_on(const struct go_words *words, struct err *e)
+{
+	auto_close int fd = -1;
+
+	if (words->len == 0)
+		return 0;
+	fd = memfd_create("words", MFD_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, "words");
+	for (size_t done = 0; done < words->len;) {
+		ssize_t n = write(fd, words->bytes + done, words->len - done);
+		if (n < 0)
+			return err_sys(e, "words");
+		done += (size_t)n;
+	}
+	if (lseek(fd, 0, SEEK_SET) < 0 || dup3(fd, GO_WORDS_FD, O_CLOEXEC) < 0)
+		return err_sys(e, "words");
+	return 0;
+}
+
+static void become_guest(void)
+{
+	struct go_words words = { 0 };
+	struct err e;
+
+	if (go_receive(&words, GO_FD, &e) < 0 || pass_on(&words, &e) < 0) {
+		/* The end of the channel is nobody's failure: this sandbox was not needed. */
+		if (e.code != ERR_GONE)
+			(void)dprintf(2, "vial: %s\n", e.msg);
+		_exit(125);
+	}
+	free(words.bytes);
+	guest = getpid();
+}
+
+/* Serve orders until the keeper is gone; returns in guests only. */
+static void serve(int channel)
+{
+	const struct order_reply hello = { .kind = ORDER_ZYGOTE };
+	struct err ignored;
+
+	if (message_send(channel, &hello, sizeof(hello), NULL, 0, &ignored) < 0)
+		_exit(0);
+	for (;;) {
+		struct order order;
+		int fds[ORDER_FDS_MAX], pidfd = -1, forked = -1;
+		size_t fd_count;
+		struct err e;
+
+		if (order_receive(&order, fds, &fd_count, channel, &e) < 0)
+			_exit(0);
+		if (order.kind == ORDER_GUEST)
+			forked = zygote_fork(&pidfd, &order, fds, fd_count, &e);
+		else
+			err_set(&e, ERR_BUG, "a zygote forks guests, and nothing else");
+		if (forked == 0)
+			return;
+		if (order_answer(channel, &order, fds, fd_count, pidfd, &e) < 0)
+			_exit(0);
+	}
+}
+
+__attribute__((visibility("default"))) pid_t fork(void)
+{
+	static bool served;
+	pid_t (*real)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
+
+	if (served || fcntl(BOX_CONTROL_FD, F_GETFD) < 0)
+		return real();
+	served = true;
+	serve(BOX_CONTROL_FD);
+	become_guest();
+	return 0;
+}
+
+/* Last of all that runs in this process: whatever the interpreter had to write is written. */
+static void say_done(int status, void *unused)
+{
+	const struct {
+		struct go_record record;
+		uint32_t status;
+	} word = { { GO_DONE, sizeof(uint32_t) }, (uint32_t)status };
+
+	(void)unused;
+	if (guest == 0 || guest != getpid())
+		return;
+	(void)fflush(NULL);
+	(void)send(GO_FD, &word, sizeof(word), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Registered before anybody else's, so called after all of them. */
+__attribute__((constructor)) static void begin(void)
+{
+	(void)on_exit(say_done, NULL);
+}

@@ -1,0 +1,515 @@
+/*
+ * cell - one sandbox, from its order to its end.
+ *
+ *   SLOT     the stem makes the slot; a cgroup and a network are got meanwhile
+ *   FORKING  a guest is on its way in
+ *   ARMED    the server has its descriptors; it waits for code, or runs it
+ *   EMPTY    its guest ended, and the sandbox is kept for the next one
+ *   ENDING   pid 1 was killed; all is over when it is gone
+ */
+#include "keeper/keeper.h"
+
+#include "base/sys.h"
+#include "engine/seccomp.h"
+#include "guest/go.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+/* ---- the table ------------------------------------------------------------------------- */
+
+struct cell *cell_find(struct keeper *k, uint32_t id)
+{
+	for (size_t i = 0; i < KEEPER_CELLS_MAX; i++) {
+		struct cell *cell = k->cells[(id + i) % KEEPER_CELLS_MAX];
+		if (!cell)
+			return NULL;
+		if (cell->id == id)
+			return cell;
+	}
+	return NULL;
+}
+
+static void table_add(struct keeper *k, struct cell *cell)
+{
+	size_t i = cell->id % KEEPER_CELLS_MAX;
+
+	while (k->cells[i])
+		i = (i + 1) % KEEPER_CELLS_MAX;
+	k->cells[i] = cell;
+	k->cell_count++;
+}
+
+/* Those that were pushed on by it move up. */
+static void table_remove(struct keeper *k, struct cell *cell)
+{
+	size_t i = cell->id % KEEPER_CELLS_MAX;
+
+	while (k->cells[i] != cell)
+		i = (i + 1) % KEEPER_CELLS_MAX;
+	k->cells[i] = NULL;
+	k->cell_count--;
+	for (i = (i + 1) % KEEPER_CELLS_MAX; k->cells[i]; i = (i + 1) % KEEPER_CELLS_MAX) {
+		struct cell *moved = k->cells[i];
+		k->cells[i] = NULL;
+		k->cell_count--;
+		table_add(k, moved);
+	}
+}
+
+static void close_far(struct cell *cell)
+{
+	for (size_t i = 0; i < sizeof(cell->far) / sizeof(cell->far[0]); i++)
+		if (cell->far[i] >= 0)
+			(void)close(take_fd(&cell->far[i]));
+}
+
+void cell_free(struct cell *cell)
+{
+	struct loop *loop = cell->keeper->loop;
+	struct watch *watches[] = { &cell->channel_watch, &cell->status_watch, &cell->guest_watch,
+				    &cell->init_watch, &cell->oom_watch };
+
+	for (size_t i = 0; i < sizeof(watches) / sizeof(watches[0]); i++)
+		loop_unwatch(loop, watches[i]);
+	guest_done(&cell->guest);
+	box_free(cell->box);
+	cgroup_free(cell->cgroup);
+	cgroup_free(cell->first_cgroup);
+	lease_done(&cell->lease);
+	close_far(cell);
+	if (cell->status >= 0)
+		(void)close(cell->status);
+	if (cell->net >= 0)
+		nest_give_net(cell->nest, cell->net);
+	*cell->prev = cell->next;
+	if (cell->next)
+		cell->next->prev = cell->prev;
+	if (!cell->is_told) { /* the nest went down around it */
+		const struct wire_msg msg = { .kind = cell->was_armed ? WIRE_ENDED : WIRE_FAILED,
+					      .box = cell->id };
+		struct wire_msg lost = msg;
+		struct err ignored;
+		if (cell->was_armed)
+			lost.ended = (struct wire_ended){ .exit_code = -1, .lost = true };
+		else
+			err_set(&lost.failed, ERR_SYS, "the environment was lost");
+		(void)!wire_send(cell->keeper->server, &lost, NULL, 0, &ignored);
+	}
+	table_remove(cell->keeper, cell);
+	free(cell);
+}
+
+static void tell(struct cell *cell, const struct wire_msg *msg, const int *fds, size_t count)
+{
+	struct err e;
+
+	if (wire_send(cell->keeper->server, msg, fds, count, &e) == 0)
+		return;
+	cell->keeper->fatal = e; /* a server that does not listen is no server */
+	loop_stop(cell->keeper->loop);
+}
+
+void cell_fail(struct cell *cell, const struct err *e)
+{
+	const struct wire_msg msg = { .kind = WIRE_FAILED, .box = cell->id, .failed = *e };
+
+	tell(cell, &msg, NULL, 0);
+	cell->is_told = true;
+	cell_free(cell);
+}
+
+/* ---- the end --------------------------------------------------------------------------- */
+
+static void fill_usage(struct cell *cell)
+{
+	struct err ignored;
+
+	if (cell->cgroup && cgroup_usage(&cell->end.usage, cell->cgroup, &ignored) == 0)
+		cell->end.out_of_memory = cell->end.usage.oom_kills > 0;
+}
+
+static void report_end(struct cell *cell)
+{
+	const struct wire_msg msg = { .kind = WIRE_ENDED, .box = cell->id, .ended = cell->end };
+
+	tell(cell, &msg, NULL, 0);
+}
+
+static void on_init_end(struct watch *w, uint32_t events)
+{
+	struct cell *cell = holder_of(w, struct cell, init_watch);
+	bool was_asked = cell->state == CELL_ENDING;
+	struct err e;
+
+	(void)events;
+	if (cell->guest.pidfd >= 0) { /* it died with its pid 1 */
+		loop_unwatch(cell->keeper->loop, &cell->guest_watch);
+		(void)keeper_reap(&cell->guest.pidfd, &cell->end.exit_code, &cell->end.signal,
+				  NULL);
+		cell->end.lost = !was_asked;
+	}
+	if (!cell->was_armed) {
+		err_set(&e, ERR_SYS, "the sandbox died before it was ready");
+		cell_fail(cell, &e);
+		return;
+	}
+	fill_usage(cell);
+	report_end(cell);
+	cell->is_told = true;
+	cell_free(cell);
+}
+
+static void end(struct cell *cell)
+{
+	if (cell->state == CELL_ENDING)
+		return;
+	cell->state = CELL_ENDING;
+	loop_unwatch(cell->keeper->loop, &cell->oom_watch);
+	if (cell->cgroup)
+		cgroup_unthrottle(cell->cgroup); /* dying is work, too */
+	box_kill(cell->box);
+}
+
+static void on_guest_end(struct watch *w, uint32_t events)
+{
+	struct cell *cell = holder_of(w, struct cell, guest_watch);
+	struct rusage usage = { 0 };
+	struct err e;
+
+	(void)events;
+	loop_unwatch(cell->keeper->loop, w);
+	if (!keeper_reap(&cell->guest.pidfd, &cell->end.exit_code, &cell->end.signal, &usage))
+		return;
+	cell->end.cpu_ms = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
+			   (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
+	cell->end.peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	if (!(cell->flags & WIRE_KEEP) || cell->state != CELL_ARMED) {
+		end(cell); /* its pid 1 will tell */
+		return;
+	}
+	if (cell->cgroup && cgroup_kill(cell->cgroup, &e) < 0) {
+		end(cell);
+		return;
+	}
+	loop_unwatch(cell->keeper->loop, &cell->oom_watch);
+	fill_usage(cell);
+	report_end(cell);
+	cell->state = CELL_EMPTY;
+}
+
+void cell_kill(struct cell *cell)
+{
+	cell->end.killed = true;
+	if (cell->guest.pidfd >= 0)
+		(void)pidfd_send_signal(cell->guest.pidfd, SIGKILL, NULL, 0);
+	if (cell->state == CELL_EMPTY) {
+		cell->is_told = true; /* of its last guest */
+		cell_free(cell);
+	} else if (box_pidfd(cell->box) >= 0) {
+		end(cell);
+	} else { /* the stem has not answered yet */
+		struct err e;
+		err_set(&e, ERR_GONE, "not wanted any more");
+		cell_fail(cell, &e);
+	}
+}
+
+void cell_signal(struct cell *cell, int sig)
+{
+	if (cell->guest.pidfd >= 0)
+		(void)pidfd_send_signal(cell->guest.pidfd, sig, NULL, 0);
+}
+
+/* With v2 the kernel ends all of a group when it kills one for memory; here we do. */
+static void on_oom(struct watch *w, uint32_t events)
+{
+	struct cell *cell = holder_of(w, struct cell, oom_watch);
+	struct cgroup_usage usage;
+	struct err ignored;
+
+	(void)events;
+	if (cgroup_usage(&usage, cell->cgroup, &ignored) < 0 || usage.oom_kills > 0)
+		end(cell);
+}
+
+/* ---- arming ---------------------------------------------------------------------------- */
+
+static int watch_oom(struct cell *cell, struct err *e)
+{
+	short events = 0;
+	int fd = cell->cgroup ? cgroup_oom_fd(cell->cgroup, &events) : -1;
+
+	if (fd < 0)
+		return 0;
+	cell->oom_watch = (struct watch){ .fd = fd, .on_ready = on_oom };
+	return loop_watch(cell->keeper->loop, &cell->oom_watch, (uint32_t)events, e);
+}
+
+static void arm(struct cell *cell)
+{
+	const struct wire_msg msg = { .kind = WIRE_ARMED, .box = cell->id };
+	int fds[WIRE_FDS_MAX];
+	size_t count = WIRE_FD_CGROUP;
+	struct err e;
+
+	if (!box_is_sealed(cell->box, &e) || watch_oom(cell, &e) < 0) {
+		cell_fail(cell, &e);
+		return;
+	}
+	memcpy(fds, cell->far, sizeof(cell->far));
+	fds[WIRE_FD_WORKSPACE] = box_workspace(cell->box);
+	if (cell->cgroup)
+		count += cgroup_directories(fds + count, cell->cgroup);
+	cell->state = CELL_ARMED;
+	cell->was_armed = true;
+	tell(cell, &msg, fds, count);
+	cell->far[WIRE_FD_WORKSPACE] = -1;
+	close_far(cell);
+	if (!(cell->flags & WIRE_KEEP))
+		box_close_door(cell->box);
+}
+
+static void maybe_arm(struct cell *cell)
+{
+	if (cell->state == CELL_FORKING && cell->has_entered && cell->guest.pidfd >= 0)
+		arm(cell);
+}
+
+/* The status pipe ends when the guest is in; a message is a failure. */
+static void on_status(struct watch *w, uint32_t events)
+{
+	struct cell *cell = holder_of(w, struct cell, status_watch);
+	struct err failed;
+	ssize_t n = read(w->fd, &failed, sizeof(failed));
+
+	(void)events;
+	if (n < 0)
+		return;
+	loop_unwatch(cell->keeper->loop, w);
+	(void)close(take_fd(&cell->status));
+	if (n == sizeof(failed)) {
+		cell_fail(cell, &failed);
+		return;
+	}
+	cell->has_entered = true;
+	maybe_arm(cell);
+}
+
+void cell_forked(struct cell *cell, int pidfd)
+{
+	struct err e;
+
+	cell->guest.pidfd = pidfd;
+	cell->guest_watch = (struct watch){ .fd = pidfd, .on_ready = on_guest_end };
+	if (loop_watch(cell->keeper->loop, &cell->guest_watch, EPOLLIN, &e) < 0) {
+		cell_fail(cell, &e);
+		return;
+	}
+	maybe_arm(cell);
+}
+
+static int open_pipes(struct cell *cell, int theirs[5], struct err *e)
+{
+	int pair[2];
+
+	for (int i = 0; i < 3; i++) {
+		if (SYS(pipe2, pair, O_CLOEXEC) < 0)
+			return err_sys(e, "pipe");
+		theirs[i] = pair[i == 0 ? 0 : 1];
+		int ours = pair[i == 0 ? 1 : 0];
+		cell->far[WIRE_FD_STDIN + i] = ours;
+		if (SYS(fcntl, ours, F_SETFL, O_NONBLOCK) < 0)
+			return err_sys(e, "pipe");
+	}
+	if (SYS(socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "control socket");
+	cell->far[WIRE_FD_CONTROL] = pair[0];
+	theirs[3] = pair[1];
+	if (SYS(fcntl, pair[0], F_SETFL, O_NONBLOCK) < 0)
+		return err_sys(e, "control socket");
+	if (SYS(pipe2, pair, O_CLOEXEC) < 0)
+		return err_sys(e, "status pipe");
+	cell->status = pair[0];
+	theirs[4] = pair[1];
+	if (SYS(fcntl, pair[0], F_SETFL, O_NONBLOCK) < 0)
+		return err_sys(e, "status pipe");
+	return 0;
+}
+
+static int fill_order(struct order *order, const struct cell *cell, bool is_parked, struct err *e)
+{
+	const struct nest *nest = cell->nest;
+	const struct vial *host = cell->keeper->host;
+	struct limits lim = cell->limits;
+
+	*order = (struct order){
+		.kind = ORDER_GUEST,
+		.id = cell->id,
+		.lease = cell->lease,
+		.limits = lim,
+		.data_bytes = plan_data_bytes(nest->environment->tool.runtime, &lim),
+		.landlock_abi = host->landlock_abi,
+		.is_filtered = host->has_seccomp,
+		.is_parked = is_parked,
+		.rule_count = (uint32_t)nest->plan.rule_count,
+	};
+	(void)snprintf(order->cwd, sizeof(order->cwd), "%s", nest->job->workdir);
+	if (nest->plan.rule_count > ORDER_RULES_MAX)
+		return err_set(e, ERR_BUG, "%zu rules", nest->plan.rule_count);
+	for (size_t i = 0; i < nest->plan.rule_count; i++) {
+		const struct landlock_rule *rule = &nest->plan.rules[i];
+		if (strlen(rule->path) >= ORDER_PATH)
+			return err_set(e, ERR_LIMIT, "%.100s: too long", rule->path);
+		(void)strcpy(order->rules[i].path, rule->path);
+		order->rules[i].access = rule->access;
+	}
+	return 0;
+}
+
+/* A warm interpreter needs room above what a program may open. */
+static bool is_warm(const struct cell *cell)
+{
+	return !(cell->flags & WIRE_COLD) && cell->limits.open_files > GO_WORDS_FD;
+}
+
+static int order_guest(struct cell *cell, struct err *e)
+{
+	struct nest *nest = cell->nest;
+	bool by_zygote = is_warm(cell) && nest_is_warm(nest);
+	bool is_parked = is_warm(cell) &&
+			 nest->environment->tool.runtime->warmth == WARM_PARKED;
+	int theirs[5] = { -1, -1, -1, -1, -1 }, entries[CGROUP_ENTRIES];
+	struct order order;
+
+	int failed = fill_order(&order, cell, is_parked, e) < 0 || open_pipes(cell, theirs, e) < 0;
+	if (!failed) {
+		if (cell->cgroup)
+			order.entry_count =
+				(uint32_t)cgroup_entries(entries, cell->cgroup, true);
+		failed = box_order_guest(cell->box, by_zygote ? nest->zygote.channel : nest->stem,
+					 &order, cell->net, theirs, theirs[3], theirs[4], entries,
+					 e) < 0;
+	}
+	for (size_t i = 0; i < 5; i++)
+		if (theirs[i] >= 0)
+			(void)close(theirs[i]);
+	if (failed)
+		return -1;
+	if (by_zygote)
+		nest->zygote.unanswered++;
+	cell->state = CELL_FORKING;
+	cell->has_entered = false;
+	cell->status_watch = (struct watch){ .fd = cell->status, .on_ready = on_status };
+	return loop_watch(cell->keeper->loop, &cell->status_watch, EPOLLIN, e);
+}
+
+void cell_advance(struct cell *cell)
+{
+	struct err e;
+
+	if (cell->state != CELL_SLOT || !cell->has_slot)
+		return;
+	if (is_warm(cell) && nest_is_warm(cell->nest) && !nest_can_fork(cell->nest))
+		return;
+	if (cell->net < 0)
+		cell->net = nest_take_net(cell->nest);
+	if (cell->net >= 0 && order_guest(cell, &e) < 0)
+		cell_fail(cell, &e);
+}
+
+/* Pid 1 has built its part. */
+static void on_channel(struct watch *w, uint32_t events)
+{
+	struct cell *cell = holder_of(w, struct cell, channel_watch);
+	struct err e;
+
+	(void)events;
+	loop_unwatch(cell->keeper->loop, w);
+	if (box_ready(cell->box, &e) < 0) {
+		cell_fail(cell, &e);
+		return;
+	}
+	cell->has_slot = true;
+	cell_advance(cell);
+}
+
+void cell_started(struct cell *cell, int pidfd)
+{
+	struct loop *loop = cell->keeper->loop;
+	struct err e;
+
+	cell->channel_watch = (struct watch){ .fd = box_channel(cell->box),
+					      .on_ready = on_channel };
+	cell->init_watch = (struct watch){ .fd = pidfd, .on_ready = on_init_end };
+	if (box_started(cell->box, pidfd, &e) < 0 ||
+	    loop_watch(loop, &cell->channel_watch, EPOLLIN, &e) < 0 ||
+	    loop_watch(loop, &cell->init_watch, EPOLLIN, &e) < 0)
+		cell_fail(cell, &e);
+}
+
+static int make_cgroup(struct cgroup **ret, struct cell *cell, const char *suffix, struct err *e)
+{
+	struct cgroup_host *cgroups = cell->keeper->host->cgroups;
+
+	if (cgroup_version(cgroups) == CGROUP_NONE)
+		return 0;
+	return cgroup_create(ret, cgroups, cell->lease.index, suffix, &cell->limits, e);
+}
+
+int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struct err *e)
+{
+	struct nest *nest = nest_get(k, arm->environment, e);
+
+	if (!nest)
+		return -1;
+	if (cell_find(k, id) || k->cell_count >= KEEPER_CELLS_MAX / 2)
+		return err_set(e, ERR_BUSY, "too many sandboxes");
+	struct cell *cell = calloc(1, sizeof(*cell));
+	if (!cell)
+		return err_sys(e, "sandbox");
+	cell->keeper = k;
+	cell->nest = nest;
+	cell->id = id;
+	cell->flags = arm->flags;
+	cell->limits = arm->limits;
+	cell->lease.fd = cell->net = cell->guest.pidfd = cell->status = -1;
+	memset(cell->far, -1, sizeof(cell->far));
+	cell->next = nest->cells;
+	cell->prev = &nest->cells;
+	if (cell->next)
+		cell->next->prev = &cell->next;
+	nest->cells = cell;
+	table_add(k, cell);
+	/* The slot is made by others while we make the cgroup. */
+	if (ids_lease(&cell->lease, &k->host->ids, e) < 0 ||
+	    box_order(&cell->box, nest->stem, id, &cell->lease, &cell->limits, e) < 0 ||
+	    make_cgroup(&cell->cgroup, cell, "", e) < 0) {
+		cell->is_told = true; /* by our caller */
+		cell_free(cell);
+		return -1;
+	}
+	return 0;
+}
+
+/* The compiler's group stays, with what its files still cost, beside the program's own. */
+void cell_next(struct cell *cell, const struct wire_arm *arm)
+{
+	struct err e;
+
+	if (cell->state != CELL_EMPTY)
+		return;
+	cell->flags = arm->flags;
+	cell->limits = arm->limits;
+	cell->end = (struct wire_ended){ .exit_code = -1 };
+	cgroup_free(cell->first_cgroup);
+	cell->first_cgroup = cell->cgroup;
+	cell->cgroup = NULL;
+	if (make_cgroup(&cell->cgroup, cell, "-run", &e) < 0 || order_guest(cell, &e) < 0)
+		cell_fail(cell, &e);
+}

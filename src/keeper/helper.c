@@ -1,0 +1,119 @@
+#include "keeper/helper.h"
+
+#include "base/sys.h"
+#include "engine/seccomp.h"
+#include "engine/steps.h"
+#include "keeper/filer.h"
+
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+struct helper {
+	struct keeper *keeper;
+	struct helper *next;
+	int pidfd;
+	struct watch end;
+};
+
+static void helper_free(struct helper *h)
+{
+	struct helper **at = &h->keeper->helpers;
+
+	while (*at != h)
+		at = &(*at)->next;
+	*at = h->next;
+	loop_unwatch(h->keeper->loop, &h->end);
+	(void)keeper_reap(&h->pidfd, NULL, NULL, NULL);
+	free(h);
+}
+
+static void on_helper_end(struct watch *w, uint32_t events)
+{
+	(void)events;
+	helper_free(holder_of(w, struct helper, end));
+}
+
+void helpers_end(struct keeper *k)
+{
+	while (k->helpers) {
+		(void)pidfd_send_signal(k->helpers->pidfd, SIGKILL, NULL, 0);
+		helper_free(k->helpers);
+	}
+}
+
+/* What belongs to a guest of ours, and to nobody else; the server says which, and may be wrong. */
+static int owner_of(uid_t *ret, const struct keeper *k, int workspace, struct err *e)
+{
+	const struct ids *ids = &k->host->ids;
+	struct stat st;
+
+	if (fstat(workspace, &st) < 0)
+		return err_sys(e, "workspace");
+	bool is_ours = ids->own_uids ? st.st_uid >= ids->base &&
+					       st.st_uid < ids->base + 2 * ids->count
+				     : st.st_uid == geteuid();
+	if (!S_ISDIR(st.st_mode) || !is_ours)
+		return err_set(e, ERR_DENIED, "that is no workspace");
+	*ret = st.st_uid;
+	return 0;
+}
+
+_Noreturn static void filer(const struct keeper *k, int socket, int workspace, uid_t uid)
+{
+	int keep[] = { socket, workspace };
+	struct err e;
+
+	(void)prctl(PR_SET_NAME, "vial-filer", 0, 0, 0);
+	if (fds_close_except(0, keep, 2, &e) < 0)
+		_exit(125);
+	if (k->host->ids.own_uids &&
+	    (sys_setgroups(0, NULL) < 0 || sys_setresgid(uid) < 0 || sys_setresuid(uid) < 0))
+		_exit(125);
+	if (creds_drop_for_good(&e) < 0 ||
+	    (k->host->has_seccomp && seccomp_install(&seccomp_guest, &e) < 0))
+		_exit(125);
+	_exit(filer_main(socket, workspace) < 0);
+}
+
+int helper_filer(struct keeper *k, int workspace, struct err *e)
+{
+	struct helper *h = calloc(1, sizeof(*h));
+	auto_close int near = -1, far = -1;
+	int pair[2];
+	uid_t uid = 0;
+
+	if (!h)
+		return err_sys(e, "filer");
+	struct clone_args args = {
+		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
+		.pidfd = (uintptr_t)&h->pidfd,
+	};
+	h->keeper = k;
+	if (owner_of(&uid, k, workspace, e) < 0 ||
+	    (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 &&
+	     err_sys(e, "filer") < 0)) {
+		free(h);
+		return -1;
+	}
+	near = pair[0];
+	far = pair[1];
+	pid_t pid = sys_clone3(&args);
+	if (pid == 0)
+		filer(k, far, workspace, uid);
+	if (pid < 0) {
+		free(h);
+		return err_sys(e, "filer");
+	}
+	h->next = k->helpers;
+	k->helpers = h;
+	h->end = (struct watch){ .fd = h->pidfd, .on_ready = on_helper_end };
+	if (loop_watch(k->loop, &h->end, EPOLLIN, e) < 0) {
+		(void)pidfd_send_signal(h->pidfd, SIGKILL, NULL, 0);
+		helper_free(h);
+		return -1;
+	}
+	return take_fd(&near);
+}

@@ -1,0 +1,152 @@
+#include "keeper/keeper.h"
+
+#include "base/sys.h"
+#include "keeper/helper.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+void keeper_say(const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	(void)fprintf(stderr, "vial: keeper: %s\n", line);
+}
+
+bool keeper_reap(int *pidfd, int *exit_code, int *sig, struct rusage *ret)
+{
+	siginfo_t info = { 0 };
+	struct rusage usage = { 0 };
+	int code = -1, signal = 0;
+
+	/* The raw call also tells what was used; libc's does not. */
+	while (syscall(SYS_waitid, P_PIDFD, *pidfd, &info, WEXITED | __WALL, &usage) < 0)
+		if (errno != EINTR)
+			break;
+	(void)close(take_fd(pidfd));
+	if (info.si_code == CLD_EXITED)
+		code = info.si_status;
+	else
+		signal = info.si_status;
+	if (exit_code)
+		*exit_code = code;
+	if (sig)
+		*sig = signal;
+	if (ret)
+		*ret = usage;
+	return info.si_pid != 0;
+}
+
+static void fail(struct keeper *k, uint32_t box, const struct err *why)
+{
+	const struct wire_msg msg = { .kind = WIRE_FAILED, .box = box, .failed = *why };
+	struct err e;
+
+	if (wire_send(k->server, &msg, NULL, 0, &e) < 0) {
+		k->fatal = e;
+		loop_stop(k->loop);
+	}
+}
+
+static void serve_files(struct keeper *k, const struct wire_msg *order, const int *fds,
+			size_t fd_count)
+{
+	const struct wire_msg msg = { .kind = WIRE_FILER, .box = order->box };
+	struct err e;
+
+	int filer = fd_count == 1 ? helper_filer(k, fds[0], &e)
+				  : err_set(&e, ERR_BUG, "which workspace?");
+	if (filer < 0) {
+		fail(k, order->box, &e);
+		return;
+	}
+	if (wire_send(k->server, &msg, &filer, 1, &e) < 0) {
+		k->fatal = e;
+		loop_stop(k->loop);
+	}
+	(void)close(filer);
+}
+
+static void obey(struct keeper *k, const struct wire_msg *msg, const int *fds, size_t fd_count)
+{
+	struct cell *cell = cell_find(k, msg->box);
+	struct err e;
+
+	switch (msg->kind) {
+	case WIRE_ARM:
+		if (cell_create(k, msg->box, &msg->arm, &e) < 0)
+			fail(k, msg->box, &e);
+		break;
+	case WIRE_NEXT:
+		if (cell)
+			cell_next(cell, &msg->arm);
+		break;
+	case WIRE_SIGNAL:
+		if (cell)
+			cell_signal(cell, SIGINT);
+		break;
+	case WIRE_KILL:
+		if (cell)
+			cell_kill(cell);
+		break;
+	case WIRE_FILES:
+		serve_files(k, msg, fds, fd_count);
+		break;
+	case WIRE_READY:
+		if (k->on_ready)
+			k->on_ready(k->arg);
+		break;
+	default:
+		err_set(&k->fatal, ERR_BUG, "the server said %d", msg->kind);
+		loop_stop(k->loop);
+	}
+}
+
+static void on_server(struct watch *w, uint32_t events)
+{
+	struct keeper *k = holder_of(w, struct keeper, server_watch);
+	int fds[WIRE_FDS_MAX];
+	struct wire_msg msg;
+	size_t fd_count;
+	struct err e;
+
+	(void)events;
+	if (wire_receive(w->fd, &msg, fds, &fd_count, &e) < 0) {
+		if (e.code == ERR_BUSY)
+			return;
+		k->fatal = e;
+		loop_stop(k->loop);
+		return;
+	}
+	obey(k, &msg, fds, fd_count);
+	while (fd_count > 0)
+		(void)close(fds[--fd_count]);
+}
+
+int keeper_run(struct keeper *k, struct err *e)
+{
+	k->nests = calloc(k->environments->count, sizeof(*k->nests));
+	if (!k->nests)
+		return err_sys(e, "keeper");
+	k->server_watch = (struct watch){ .fd = k->server, .on_ready = on_server };
+	int ran = loop_watch(k->loop, &k->server_watch, EPOLLIN, e) < 0
+			  ? -1
+			  : loop_run(k->loop, e);
+	for (size_t i = 0; i < k->environments->count; i++)
+		nest_free(k->nests[i]);
+	helpers_end(k);
+	free(k->nests);
+	if (ran == 0 && k->fatal.code != ERR_NONE) {
+		*e = k->fatal;
+		return -1;
+	}
+	return ran;
+}

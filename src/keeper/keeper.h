@@ -1,0 +1,123 @@
+#pragma once
+/*
+ * keeper - the privileged process: makes sandboxes, ends them, tells how they ended.
+ *
+ * No threads, no JSON, no HTTP; nothing a client wrote is looked at.  Its orders come from the
+ * server as numbers (wire.h).  Everything it makes dies with it: each pid 1 holds the
+ * far end of a channel that closes when the keeper does.
+ */
+#include "base/loop.h"
+#include "engine/box.h"
+#include "engine/zygote.h"
+#include "keeper/wire.h"
+#include "lib/environment.h"
+#include "lib/host.h"
+#include "lib/plan.h"
+
+enum { KEEPER_CELLS_MAX = 4096, NEST_NETS = 16 };
+
+struct keeper {
+	struct loop *loop;
+	struct vial *host;
+	const struct environments *environments;
+	struct nest **nests; /* one per environment, made on first use; NULL until then */
+	int server;
+	struct watch server_watch;
+	struct cell *cells[KEEPER_CELLS_MAX]; /* by number, modulo: open addressing */
+	size_t cell_count;
+	struct helper *helpers;
+	void (*on_ready)(void *arg);
+	void *arg;
+	struct err fatal; /* why the loop stopped, if not by wish */
+};
+
+/* Serve until the loop is stopped; then everything it made is gone.  -1: the server was lost. */
+int keeper_run(struct keeper *k, struct err *e) MUST_USE;
+
+void keeper_say(const char *fmt, ...) PRINTF(1, 2); /* one line for the operator's log */
+
+/* Wait for a child that is dead; what it used goes to *ret when asked. */
+struct rusage;
+bool keeper_reap(int *pidfd, int *exit_code, int *signal, struct rusage *ret);
+
+/* ---- nest.c ---- */
+
+/* An interpreter that forks guests, or the stem that stands in for one. */
+struct zygote {
+	struct nest *nest;
+	int channel;           /* -1: there is none */
+	int pidfd;
+	int status;            /* why its start failed */
+	struct watch orders, end;
+	bool is_ready;
+	unsigned forks, unanswered;
+	uint64_t since_us;
+};
+
+struct nest {
+	struct keeper *keeper;
+	const struct environment *environment;
+	uint32_t index;
+	struct vial_job *job;
+	struct lease lease;
+	struct plan plan;
+	struct box *box;
+	struct watch end;        /* its pid 1 */
+	struct guest stem_guest, net_guest;
+	int stem, net_maker;     /* channels */
+	struct watch stem_watch, net_watch;
+	struct zygote zygote, next, old; /* in use; starting; finishing */
+	struct timer renew;      /* zygotes do not last for ever; failed ones are tried again */
+	unsigned failures;
+	struct err why;          /* the last one */
+	int nets[NEST_NETS];     /* unused network namespaces */
+	size_t net_count, net_orders;
+	struct cell *cells;      /* all of its sandboxes, linked */
+};
+
+/* The nest of an environment, made when there is none. */
+struct nest *nest_get(struct keeper *k, uint32_t index, struct err *e);
+void nest_free(struct nest *nest); /* NULL is fine; its cells are lost */
+bool nest_can_fork(const struct nest *nest); /* a warm interpreter is ready */
+bool nest_is_warm(const struct nest *nest);  /* there is one, or will be */
+
+/* A network namespace, or -1: one is on its way, and cell_got_net() will say so. */
+int nest_take_net(struct nest *nest);
+void nest_give_net(struct nest *nest, int fd); /* used, perhaps; takes it */
+
+/* ---- cell.c: one sandbox ---- */
+
+enum cell_state { CELL_SLOT, CELL_FORKING, CELL_ARMED, CELL_EMPTY, CELL_ENDING };
+
+struct cell {
+	struct keeper *keeper;
+	struct nest *nest;
+	struct cell *next, **prev; /* in nest->cells */
+	uint32_t id;
+	uint32_t flags;            /* enum wire_arm_flag */
+	enum cell_state state;
+	struct limits limits;
+	struct lease lease;
+	struct box *box;
+	struct cgroup *cgroup, *first_cgroup;
+	bool has_slot, has_entered, was_armed, is_told;
+	int net;
+	struct guest guest;
+	int far[5];                /* the server's ends until they are sent, by wire_armed_fd */
+	int status;
+	struct watch channel_watch, status_watch, guest_watch, init_watch, oom_watch;
+	struct wire_ended end;
+};
+
+int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struct err *e) MUST_USE;
+struct cell *cell_find(struct keeper *k, uint32_t id);
+void cell_next(struct cell *cell, const struct wire_arm *arm); /* another guest */
+void cell_kill(struct cell *cell);
+void cell_signal(struct cell *cell, int sig);
+void cell_fail(struct cell *cell, const struct err *e); /* it cannot be armed */
+void cell_free(struct cell *cell);
+
+/* From the nest: what a cell waits for. */
+void cell_started(struct cell *cell, int pidfd);
+void cell_forked(struct cell *cell, int pidfd);
+void cell_advance(struct cell *cell); /* a network or a zygote may be there now */

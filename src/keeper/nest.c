@@ -1,0 +1,533 @@
+/*
+ * nest - a box in which the sandboxes of one environment are made.
+ *
+ * Its tree is the environment's, built once; a sandbox inherits it and puts its own few
+ * mounts on top.  Its pid 1 is an ordinary one of ours, so all that lives inside, the
+ * sandboxes' own pid 1 included, dies with it.
+ */
+#include "keeper/keeper.h"
+
+#include "base/message.h"
+#include "base/sys.h"
+#include "guest/boots.h"
+#include "keeper/stem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+
+/* A zygote's address layout and hash seed are those of all its guests: not for ever. */
+#define ZYGOTE_FORKS   20000u
+#define ZYGOTE_US      (30ull * 60 * 1000000)
+#define RETRY_FIRST_US 100000u
+#define RETRY_LAST_US  10000000u
+
+enum { OWN_FILES_MAX = 8, NETS_AHEAD = 4 };
+
+static void zygote_drop(struct zygote *z)
+{
+	struct loop *loop = z->nest->keeper->loop;
+
+	loop_unwatch(loop, &z->orders);
+	loop_unwatch(loop, &z->end);
+	if (z->pidfd >= 0) {
+		(void)pidfd_send_signal(z->pidfd, SIGKILL, NULL, 0);
+		(void)keeper_reap(&z->pidfd, NULL, NULL, NULL);
+	}
+	if (z->channel >= 0)
+		(void)close(z->channel);
+	if (z->status >= 0)
+		(void)close(z->status);
+	*z = (struct zygote){ .nest = z->nest, .channel = -1, .pidfd = -1, .status = -1 };
+}
+
+void nest_free(struct nest *nest)
+{
+	if (!nest)
+		return;
+	struct loop *loop = nest->keeper->loop;
+
+	while (nest->cells)
+		cell_free(nest->cells);
+	loop_cancel_timer(loop, &nest->renew);
+	loop_unwatch(loop, &nest->end);
+	loop_unwatch(loop, &nest->stem_watch);
+	loop_unwatch(loop, &nest->net_watch);
+	zygote_drop(&nest->zygote);
+	zygote_drop(&nest->next);
+	zygote_drop(&nest->old);
+	guest_done(&nest->stem_guest);
+	guest_done(&nest->net_guest);
+	while (nest->net_count > 0)
+		(void)close(nest->nets[--nest->net_count]);
+	if (nest->stem >= 0)
+		(void)close(nest->stem);
+	if (nest->net_maker >= 0)
+		(void)close(nest->net_maker);
+	box_free(nest->box);
+	lease_done(&nest->lease);
+	plan_done(&nest->plan);
+	vial_job_free(nest->job);
+	if (nest->keeper->nests[nest->index] == nest)
+		nest->keeper->nests[nest->index] = NULL;
+	free(nest);
+}
+
+DEFINE_CLEANUP(struct nest *, nest_free)
+
+bool nest_is_warm(const struct nest *nest)
+{
+	return nest->environment->tool.runtime->warmth == WARM_FORK;
+}
+
+bool nest_can_fork(const struct nest *nest)
+{
+	return nest->zygote.is_ready;
+}
+
+static struct cell *cell_of(struct nest *nest, uint32_t id)
+{
+	struct cell *cell = cell_find(nest->keeper, id);
+
+	return cell && cell->nest == nest ? cell : NULL;
+}
+
+/* ---- networks -------------------------------------------------------------------------- */
+
+static void order_net(struct nest *nest)
+{
+	const struct order order = { .kind = ORDER_NET };
+	struct err e;
+
+	if (message_send(nest->net_maker, &order, sizeof(order), NULL, 0, &e) == 0)
+		nest->net_orders++;
+}
+
+int nest_take_net(struct nest *nest)
+{
+	if (nest->net_count + nest->net_orders < NETS_AHEAD)
+		order_net(nest);
+	return nest->net_count ? nest->nets[--nest->net_count] : -1;
+}
+
+void nest_give_net(struct nest *nest, int fd)
+{
+	const struct order order = { .kind = ORDER_NET_CHECK };
+	struct err e;
+
+	if (nest->net_count + nest->net_orders < NEST_NETS &&
+	    message_send(nest->net_maker, &order, sizeof(order), &fd, 1, &e) == 0)
+		nest->net_orders++;
+	(void)close(fd);
+}
+
+static void on_net(struct watch *w, uint32_t events)
+{
+	struct nest *nest = holder_of(w, struct nest, net_watch);
+	struct order_reply reply;
+	size_t count;
+	struct err e;
+	int fd;
+
+	(void)events;
+	if (message_receive(w->fd, &reply, sizeof(reply), &fd, 1, &count, MSG_DONTWAIT, &e) < 0) {
+		if (e.code != ERR_BUSY)
+			loop_unwatch(nest->keeper->loop, w); /* its nest goes, too */
+		return;
+	}
+	nest->net_orders--;
+	if (count == 1 && nest->net_count < NEST_NETS)
+		nest->nets[nest->net_count++] = fd;
+	else if (count == 1)
+		(void)close(fd);
+	struct cell *next;
+	for (struct cell *cell = nest->cells; cell; cell = next) {
+		next = cell->next;
+		cell_advance(cell);
+	}
+	if (nest->net_count + nest->net_orders == 0)
+		order_net(nest);
+}
+
+/* ---- zygotes --------------------------------------------------------------------------- */
+
+static void on_renew(struct timer *t);
+
+static void start_zygote(struct nest *nest)
+{
+	const struct order order = { .kind = ORDER_ZYGOTE };
+	struct zygote *z = &nest->next;
+	int channel[2], status[2];
+	struct err e;
+
+	if (z->channel >= 0)
+		return; /* one is on its way */
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
+		return;
+	if (pipe2(status, O_CLOEXEC | O_NONBLOCK) < 0) {
+		(void)close(channel[0]);
+		(void)close(channel[1]);
+		return;
+	}
+	z->channel = channel[0];
+	z->status = status[0];
+	z->since_us = loop_now();
+	const int fds[ORDER_ZYGOTE_FDS_] = { channel[1], status[1] };
+	int sent = message_send(nest->stem, &order, sizeof(order), fds, ORDER_ZYGOTE_FDS_, &e);
+	(void)close(channel[1]);
+	(void)close(status[1]);
+	if (sent < 0 || loop_set_timer(nest->keeper->loop, &nest->renew, ZYGOTE_US, &e) < 0)
+		zygote_drop(z);
+}
+
+static void on_renew(struct timer *t)
+{
+	start_zygote(holder_of(t, struct nest, renew));
+}
+
+/* Its guests that were ordered and not answered for will not come. */
+static void zygote_lost(struct zygote *z)
+{
+	struct nest *nest = z->nest;
+	struct cell *next;
+	struct err e, failed;
+	bool was_next = z == &nest->next;
+
+	err_set(&e, ERR_SYS, "the warm interpreter of %s died", nest->environment->name);
+	if (z->status >= 0 && read(z->status, &failed, sizeof(failed)) == sizeof(failed))
+		e = failed;
+	zygote_drop(z);
+	if (z == &nest->old)
+		return;
+	nest->why = e;
+	for (struct cell *cell = nest->cells; cell; cell = next) {
+		next = cell->next;
+		if (!(cell->flags & WIRE_COLD) &&
+		    (cell->state == CELL_FORKING || (was_next && cell->state == CELL_SLOT)))
+			cell_fail(cell, &e);
+	}
+	keeper_say("%s", e.msg);
+	uint64_t wait = RETRY_FIRST_US << (nest->failures < 7 ? nest->failures : 7);
+	if (was_next)
+		nest->failures++;
+	else
+		wait = 1;
+	struct err ignored;
+	(void)!loop_set_timer(nest->keeper->loop, &nest->renew,
+			      wait > RETRY_LAST_US ? RETRY_LAST_US : wait, &ignored);
+}
+
+static void on_zygote_end(struct watch *w, uint32_t events)
+{
+	(void)events;
+	zygote_lost(holder_of(w, struct zygote, end));
+}
+
+static void on_zygote(struct watch *w, uint32_t events);
+
+static void move_zygote(struct zygote *to, struct zygote *from)
+{
+	struct loop *loop = from->nest->keeper->loop;
+	struct err e;
+
+	loop_unwatch(loop, &from->orders);
+	loop_unwatch(loop, &from->end);
+	*to = *from;
+	*from = (struct zygote){ .nest = to->nest, .channel = -1, .pidfd = -1, .status = -1 };
+	to->orders = (struct watch){ .fd = to->channel, .on_ready = on_zygote };
+	to->end = (struct watch){ .fd = to->pidfd, .on_ready = on_zygote_end };
+	if ((to->channel >= 0 && loop_watch(loop, &to->orders, EPOLLIN, &e) < 0) ||
+	    (to->pidfd >= 0 && loop_watch(loop, &to->end, EPOLLIN, &e) < 0))
+		zygote_drop(to);
+}
+
+/* It is warm: it takes over, and the one before it ends when it has answered. */
+static void zygote_ready(struct nest *nest)
+{
+	struct cell *next;
+
+	zygote_drop(&nest->old);
+	if (nest->zygote.unanswered > 0)
+		move_zygote(&nest->old, &nest->zygote);
+	else
+		zygote_drop(&nest->zygote);
+	move_zygote(&nest->zygote, &nest->next);
+	nest->zygote.is_ready = nest->zygote.channel >= 0;
+	nest->failures = 0;
+	for (struct cell *cell = nest->cells; cell; cell = next) {
+		next = cell->next;
+		cell_advance(cell);
+	}
+}
+
+static void on_zygote(struct watch *w, uint32_t events)
+{
+	struct zygote *z = holder_of(w, struct zygote, orders);
+	struct nest *nest = z->nest;
+	struct order_reply reply;
+	size_t count;
+	struct err e;
+	int fd = -1;
+
+	(void)events;
+	if (message_receive(w->fd, &reply, sizeof(reply), &fd, 1, &count, MSG_DONTWAIT, &e) < 0) {
+		if (e.code != ERR_BUSY)
+			zygote_lost(z);
+		return;
+	}
+	if (reply.kind == ORDER_ZYGOTE) {
+		if (z == &nest->next)
+			zygote_ready(nest);
+		return;
+	}
+	z->unanswered -= z->unanswered > 0;
+	struct cell *cell = cell_of(nest, reply.id);
+	if (cell && count == 1) {
+		cell_forked(cell, fd);
+	} else if (count == 1) { /* nobody wants it any more */
+		struct guest guest = { .pidfd = fd };
+		guest_done(&guest);
+	} else if (cell) {
+		cell_fail(cell, &reply.err);
+	}
+	if (z == &nest->old && z->unanswered == 0)
+		zygote_drop(z);
+	else if (z == &nest->zygote && ++z->forks >= ZYGOTE_FORKS)
+		start_zygote(nest);
+}
+
+/* ---- the stem -------------------------------------------------------------------------- */
+
+static void got_zygote(struct nest *nest, const struct order_reply *reply, int pidfd)
+{
+	struct zygote *z = &nest->next;
+	struct err e = reply->err;
+
+	if (pidfd < 0) {
+		keeper_say("%s: %s", nest->environment->name, e.msg);
+		zygote_drop(z);
+		return;
+	}
+	z->pidfd = pidfd;
+	z->orders = (struct watch){ .fd = z->channel, .on_ready = on_zygote };
+	z->end = (struct watch){ .fd = z->pidfd, .on_ready = on_zygote_end };
+	if (loop_watch(nest->keeper->loop, &z->orders, EPOLLIN, &e) < 0 ||
+	    loop_watch(nest->keeper->loop, &z->end, EPOLLIN, &e) < 0)
+		zygote_drop(z);
+}
+
+static void on_stem(struct watch *w, uint32_t events)
+{
+	struct nest *nest = holder_of(w, struct nest, stem_watch);
+	struct order_reply reply;
+	size_t count;
+	struct err e;
+	int fd = -1;
+
+	(void)events;
+	if (message_receive(w->fd, &reply, sizeof(reply), &fd, 1, &count, MSG_DONTWAIT, &e) < 0) {
+		if (e.code == ERR_BUSY)
+			return;
+		keeper_say("%s: lost its stem: made anew when needed", nest->environment->name);
+		nest_free(nest);
+		return;
+	}
+	if (reply.kind == ORDER_ZYGOTE) {
+		got_zygote(nest, &reply, count ? fd : -1);
+		return;
+	}
+	struct cell *cell = cell_of(nest, reply.id);
+	if (!cell || count == 0) {
+		if (count == 1) {
+			struct guest guest = { .pidfd = fd };
+			guest_done(&guest);
+		}
+		if (cell)
+			cell_fail(cell, &reply.err);
+	} else if (reply.kind == ORDER_SLOT) {
+		cell_started(cell, fd);
+	} else {
+		cell_forked(cell, fd);
+	}
+}
+
+static void on_nest_end(struct watch *w, uint32_t events)
+{
+	struct nest *nest = holder_of(w, struct nest, end);
+
+	(void)events;
+	keeper_say("%s: its nest died: made anew when needed", nest->environment->name);
+	nest_free(nest);
+}
+
+/* ---- making one ------------------------------------------------------------------------ */
+
+/* Send one of our own in, with a channel to us. */
+static int spawn_own(struct guest *ret, int *ret_channel, struct nest *nest, int (*main)(void),
+		     struct err *e)
+{
+	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int pair[2];
+	struct limits limits = nest->job->limits;
+	struct guest_spec spec = {
+		.main = main,
+		.cwd = "/",
+		.is_trusted = true,
+		.limits = &limits,
+	};
+
+	if (null < 0 || SYS(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "channel");
+	spec.stdio[0] = spec.stdio[1] = null;
+	spec.stdio[2] = 2;
+	spec.control_fd = pair[1];
+	int spawned = box_spawn(ret, nest->box, &spec, e);
+	(void)close(pair[1]);
+	if (spawned < 0) {
+		(void)close(pair[0]);
+		return -1;
+	}
+	*ret_channel = pair[0];
+	return 0;
+}
+
+static size_t own_files(struct job_own_file ret[OWN_FILES_MAX], const struct runtime *rt)
+{
+	size_t count = 0;
+
+	for (const struct boot_file *f = boot_files; f->path && count < OWN_FILES_MAX; f++)
+		if (!f->language || strcmp(f->language, rt->name) == 0)
+			ret[count++] = (struct job_own_file){ f->path, f->bytes, *f->len };
+	return count;
+}
+
+/* The environment of a zygote: what makes it wait, and what it loads. */
+static const char *const *boot_env(struct nest *nest)
+{
+	static const char *env[16];
+	static char preload[4096];
+	const struct runtime *rt = nest->environment->tool.runtime;
+	size_t count = 0, used = 0;
+
+	if (!rt->boot_env)
+		return NULL;
+	for (const char *const *pair = rt->boot_env; *pair && count < 14; pair++)
+		env[count++] = *pair;
+	used = (size_t)snprintf(preload, sizeof(preload), "VIAL_PRELOAD=");
+	for (char **m = nest->environment->preload; m && *m && used < sizeof(preload); m++)
+		used += (size_t)snprintf(preload + used, sizeof(preload) - used, "%s%s",
+					 m == nest->environment->preload ? "" : ",", *m);
+	env[count++] = preload;
+	env[count] = NULL;
+	return env;
+}
+
+static int make_plan(struct nest *nest, struct err *e)
+{
+	static struct job_own_file files[OWN_FILES_MAX];
+	struct vial *host = nest->keeper->host;
+	const struct runtime *rt = nest->environment->tool.runtime;
+
+	if (vial_job_create(&nest->job, host, rt->name, (struct vial_error *)e) < 0 ||
+	    vial_job_code(nest->job, NULL, "", 0, (struct vial_error *)e) < 0)
+		return -1;
+	nest->job->environment = nest->environment;
+	nest->job->own_files = files;
+	nest->job->own_count = own_files(files, rt);
+	return plan_make(&nest->plan, nest->job, &nest->lease, e);
+}
+
+static int make_box(struct nest *nest, struct err *e)
+{
+	static struct mount_spec rows[PLAN_MOUNTS_MAX + 2];
+	size_t tree = plan_first_live(&nest->plan);
+
+	memcpy(rows, nest->plan.mounts, tree * sizeof(*rows));
+	/* Its own processes need little, and an unmasked /proc: without one in sight the kernel
+	 * lets no sandbox mount its own.  Only ours run where it shows. */
+	rows[tree] = (struct mount_spec){ .kind = MOUNT_TMPFS, .target = "tmp", .source = "1777",
+					  .bytes = 16u << 20, .files = 256, .tree_fd = -1,
+					  .flags = MOUNT_WRITABLE };
+	rows[tree + 1] = (struct mount_spec){ .kind = MOUNT_PROC, .target = "proc", .tree_fd = -1 };
+	const struct box_spec spec = {
+		.lease = &nest->lease,
+		.mounts = rows,
+		.mount_count = tree + 2,
+		.workspace = nest->job->workdir,
+		.workspace_writable = true,
+		.is_nest = true,
+		.weak = nest->plan.weak,
+	};
+	return box_create(&nest->box, &spec, e) < 0 || box_ready(nest->box, e) < 0 ? -1 : 0;
+}
+
+static int populate(struct nest *nest, struct err *e)
+{
+	size_t tree = plan_first_live(&nest->plan);
+	const struct stem_plan plan = {
+		.rows = nest->plan.mounts + tree,
+		.row_count = nest->plan.mount_count - tree,
+		.workspace = nest->job->workdir,
+		.weak = nest->plan.weak,
+		.runtime = nest->environment->tool.runtime,
+		.tool = nest->plan.tool.tool,
+		.cache = nest->plan.tool.cache_dir ? PLAN_CACHE : "/tmp/.cache",
+		.env = (const char *const *)nest->plan.env.items,
+		.boot_env = boot_env(nest),
+		.limits = nest->job->limits,
+	};
+	struct loop *loop = nest->keeper->loop;
+
+	stem_plan = &plan; /* each is a copy of us */
+	if (spawn_own(&nest->stem_guest, &nest->stem, nest, stem_main, e) < 0 ||
+	    spawn_own(&nest->net_guest, &nest->net_maker, nest, net_maker_main, e) < 0)
+		return -1;
+	box_close_door(nest->box);
+	nest->end = (struct watch){ .fd = box_pidfd(nest->box), .on_ready = on_nest_end };
+	nest->stem_watch = (struct watch){ .fd = nest->stem, .on_ready = on_stem };
+	nest->net_watch = (struct watch){ .fd = nest->net_maker, .on_ready = on_net };
+	if (loop_watch(loop, &nest->end, EPOLLIN, e) < 0 ||
+	    loop_watch(loop, &nest->stem_watch, EPOLLIN, e) < 0 ||
+	    loop_watch(loop, &nest->net_watch, EPOLLIN, e) < 0)
+		return -1;
+	for (int i = 0; i < NETS_AHEAD; i++)
+		order_net(nest);
+	if (nest_is_warm(nest))
+		start_zygote(nest);
+	return 0;
+}
+
+struct nest *nest_get(struct keeper *k, uint32_t index, struct err *e)
+{
+	if (index >= k->environments->count) {
+		err_set(e, ERR_BUG, "environment %u", index);
+		return NULL;
+	}
+	if (k->nests[index])
+		return k->nests[index];
+
+	AUTO(nest_freep) struct nest *nest = calloc(1, sizeof(*nest));
+	if (!nest) {
+		err_sys(e, "nest");
+		return NULL;
+	}
+	const struct zygote none = { .nest = nest, .channel = -1, .pidfd = -1, .status = -1 };
+	nest->keeper = k;
+	nest->index = index;
+	nest->environment = &k->environments->items[index];
+	nest->lease.fd = nest->stem = nest->net_maker = -1;
+	nest->stem_guest.pidfd = nest->net_guest.pidfd = -1;
+	nest->zygote = nest->next = nest->old = none;
+	nest->renew.on_due = on_renew;
+	if (ids_lease(&nest->lease, &k->host->ids, e) < 0 || make_plan(nest, e) < 0 ||
+	    make_box(nest, e) < 0 || populate(nest, e) < 0) {
+		err_context(e, "%s", nest->environment->name);
+		return NULL;
+	}
+	k->nests[index] = nest;
+	return take_ptr(&nest);
+}

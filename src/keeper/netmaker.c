@@ -1,0 +1,96 @@
+/*
+ * netmaker - network namespaces, made ahead of need.
+ *
+ * The dearest of all namespaces to make and to take down.  One in which no packet was ever
+ * sent and no socket is open looks to the next guest exactly as a new one does, and the kernel
+ * keeps the books: if all it says of a namespace reads as it did when that was new, it is
+ * used again.  Whatever differs, whatever cannot be read, and it is thrown away.
+ */
+#include "keeper/stem.h"
+
+#include "base/buf.h"
+#include "base/own.h"
+#include "base/sys.h"
+#include "engine/steps.h"
+#include "engine/zygote.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+/* Sockets that are open, packets and errors ever, and what can be left behind without either. */
+static const char *const books[] = {
+	"sockstat", "sockstat6", "dev", "snmp", "snmp6", "netstat", "igmp", "igmp6",
+	"ip6_flowlabel", "mcfilter", "mcfilter6", "unix", "route", "ipv6_route",
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Those this kernel does not have are left out; they are none in either reading. */
+static int read_books(struct buf *ret, struct err *e)
+{
+	auto_close int dir = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir < 0)
+		return err_sys(e, "/proc/thread-self/net");
+	for (size_t i = 0; i < COUNT(books); i++) {
+		auto_close int fd = openat(dir, books[i], O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && buf_add_fd(ret, fd, e) < 0)
+			return -1;
+		buf_add_char(ret, '\0');
+	}
+	return 0;
+}
+
+static struct buf blank = BUF_INIT(1u << 20);
+
+static int make(struct err *e)
+{
+	if (SYS(unshare, CLONE_NEWNET) < 0)
+		return err_sys(e, "network");
+	if (net_loopback_up(e) < 0)
+		return -1;
+	buf_reset(&blank);
+	if (read_books(&blank, e) < 0)
+		return -1;
+	int fd = SYS(open, "/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, "network") : fd;
+}
+
+static int check(const int *fds, size_t fd_count, struct err *e)
+{
+	auto_buf struct buf now = BUF_INIT(1u << 20);
+
+	if (fd_count != 1)
+		return err_set(e, ERR_BUG, "network: %zu descriptors", fd_count);
+	if (SYS(setns, fds[0], CLONE_NEWNET) < 0)
+		return err_sys(e, "network");
+	if (read_books(&now, e) < 0)
+		return -1;
+	if (now.len != blank.len || memcmp(now.data, blank.data, now.len) != 0)
+		return err_set(e, ERR_DENIED, "network: used");
+	return SYS(fcntl, fds[0], F_DUPFD_CLOEXEC, 3);
+}
+
+int net_maker_main(void)
+{
+	(void)prctl(PR_SET_NAME, "vial-net", 0, 0, 0);
+	for (;;) {
+		struct order order;
+		int fds[ORDER_FDS_MAX], fd = -1;
+		size_t fd_count;
+		struct err e;
+
+		if (order_receive(&order, fds, &fd_count, BOX_CONTROL_FD, &e) < 0)
+			return 0;
+		if (order.kind == ORDER_NET)
+			fd = make(&e);
+		else if (order.kind == ORDER_NET_CHECK)
+			fd = check(fds, fd_count, &e);
+		else
+			err_set(&e, ERR_BUG, "the net maker makes networks, and nothing else");
+		if (order_answer(BOX_CONTROL_FD, &order, fds, fd_count, fd, &e) < 0)
+			return 0;
+	}
+}

@@ -1,0 +1,347 @@
+/*
+ * serve - start-up of the daemon: sockets, the server process, then the keeper's loop.
+ */
+#include "keeper/serve.h"
+
+#include "base/sys.h"
+#include "keeper/keeper.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+enum { LISTEN_MAX = 2, SERVER_FIRST_FD = 3, BACKLOG = 512 };
+
+struct serve {
+	const struct serve_options *options;
+	struct keeper keeper;
+	int listening[LISTEN_MAX];
+	size_t listen_count;
+	int server_pidfd, signals;
+	struct watch server_end, signal_watch;
+	struct lease server_lease; /* the server's own uid */
+	bool is_ending;
+};
+
+/* ---- sockets --------------------------------------------------------------------------- */
+
+static bool somebody_listens(const struct sockaddr_un *at)
+{
+	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd >= 0 && connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0;
+}
+
+static int listen_unix(const char *path, struct err *e)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char dir[PATH_MAX];
+
+	if (strlen(path) >= sizeof(at.sun_path))
+		return err_set(e, ERR_INVALID, "%.100s...: too long for a socket", path);
+	(void)strcpy(at.sun_path, path);
+	(void)snprintf(dir, sizeof(dir), "%s", path);
+	char *last = strrchr(dir, '/');
+	if (last && last != dir) {
+		*last = '\0';
+		if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+			return err_sys(e, "%s", dir);
+	}
+	if (somebody_listens(&at))
+		return err_set(e, ERR_BUSY, "%s: another daemon has it", path);
+	(void)unlink(path);
+	mode_t before = umask(0177);
+	int bound = fd < 0 ? -1 : bind(fd, (struct sockaddr *)&at, sizeof(at));
+	(void)umask(before);
+	if (bound < 0 || listen(fd, BACKLOG) < 0)
+		return err_sys(e, "%s", path);
+	return take_fd(&fd);
+}
+
+static bool parse_address(struct sockaddr_storage *ret, socklen_t *ret_len, const char *text)
+{
+	struct sockaddr_in *in4 = (struct sockaddr_in *)ret;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret;
+	char host[64];
+	const char *colon = strrchr(text, ':');
+	char *end;
+
+	if (!colon || colon == text || (size_t)(colon - text) >= sizeof(host))
+		return false;
+	(void)snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
+	unsigned long port = strtoul(colon + 1, &end, 10);
+	if (*end || end == colon + 1 || port > 65535)
+		return false;
+	memset(ret, 0, sizeof(*ret));
+	if (host[0] == '[' && host[strlen(host) - 1] == ']') {
+		host[strlen(host) - 1] = '\0';
+		in6->sin6_family = AF_INET6;
+		in6->sin6_port = htons((uint16_t)port);
+		*ret_len = sizeof(*in6);
+		return inet_pton(AF_INET6, host + 1, &in6->sin6_addr) == 1 &&
+		       IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+	}
+	in4->sin_family = AF_INET;
+	in4->sin_port = htons((uint16_t)port);
+	*ret_len = sizeof(*in4);
+	return inet_pton(AF_INET, host, &in4->sin_addr) == 1 &&
+	       (ntohl(in4->sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
+}
+
+static int listen_tcp(const char *address, struct err *e)
+{
+	struct sockaddr_storage at;
+	socklen_t len;
+	int yes = 1;
+
+	if (!parse_address(&at, &len, address))
+		return err_set(e, ERR_INVALID,
+			       "%.60s: not ADDRESS:PORT with an address of the loopback", address);
+	auto_close int fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return err_sys(e, "%s", address);
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, BACKLOG) < 0) {
+		err_sys(e, "%s", address);
+		if (e->sys == EADDRINUSE)
+			e->code = ERR_BUSY;
+		return -1;
+	}
+	return take_fd(&fd);
+}
+
+static int open_sockets(struct serve *s, struct err *e)
+{
+	const struct serve_options *o = s->options;
+
+	if (o->socket) {
+		s->listening[s->listen_count] = listen_unix(o->socket, e);
+		if (s->listening[s->listen_count] < 0)
+			return -1;
+		s->listen_count++;
+	}
+	if (o->listen) {
+		s->listening[s->listen_count] = listen_tcp(o->listen, e);
+		if (s->listening[s->listen_count] < 0)
+			return -1;
+		s->listen_count++;
+	}
+	return 0;
+}
+
+/* ---- the server ------------------------------------------------------------------------ */
+
+/* Beside us, as in a build directory; else where it is installed. */
+static int find_server(char ret[PATH_MAX], struct err *e)
+{
+	ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 16);
+
+	if (n > 0) {
+		ret[n] = '\0';
+		char *last = strrchr(ret, '/');
+		(void)strcpy(last + 1, "vial-server");
+		if (access(ret, X_OK) == 0)
+			return 0;
+	}
+	(void)snprintf(ret, PATH_MAX, "%s/vial-server", VIAL_LIBEXECDIR);
+	if (access(ret, X_OK) < 0)
+		return err_sys(e, "%s", ret);
+	return 0;
+}
+
+_Noreturn static void become_server(struct serve *s, int channel, const char *path)
+{
+	const struct serve_options *o = s->options;
+	int fds[1 + LISTEN_MAX], count = 0;
+	char numbers[4][16];
+	uid_t uid = s->server_lease.guest_uid;
+	sigset_t none;
+
+	fds[count++] = channel;
+	for (size_t i = 0; i < s->listen_count; i++)
+		fds[count++] = s->listening[i];
+	for (int i = 0; i < count; i++) { /* up, out of each other's way, then down */
+		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 64);
+		if (fds[i] < 0)
+			_exit(125);
+	}
+	for (int i = 0; i < count; i++)
+		if (dup2(fds[i], SERVER_FIRST_FD + i) < 0)
+			_exit(125);
+	(void)close_range((unsigned)(SERVER_FIRST_FD + count), UINT_MAX, 0);
+	if (s->server_lease.own_uids &&
+	    (sys_setgroups(0, NULL) < 0 || sys_setresgid(uid) < 0 || sys_setresuid(uid) < 0))
+		_exit(125);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* its channel ends, too: this is only faster */
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)snprintf(numbers[0], 16, "%zu", s->listen_count);
+	(void)snprintf(numbers[1], 16, "%u", o->armed);
+	(void)snprintf(numbers[2], 16, "%u", o->max);
+	(void)snprintf(numbers[3], 16, "%u", o->queue);
+	(void)execl(path, "vial-server", numbers[0], numbers[1], numbers[2], numbers[3],
+		    o->config ? o->config : "", (char *)NULL);
+	(void)fprintf(stderr, "vial: %s: %s\n", path, strerror(errno));
+	_exit(125);
+}
+
+static int start_server(struct serve *s, struct err *e)
+{
+	struct clone_args args = {
+		.flags = CLONE_PIDFD,
+		.pidfd = (uintptr_t)&s->server_pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	char path[PATH_MAX];
+	int pair[2];
+
+	if (find_server(path, e) < 0 ||
+	    ids_lease(&s->server_lease, &s->keeper.host->ids, e) < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "channel");
+	pid_t pid = sys_clone3(&args);
+	if (pid == 0)
+		become_server(s, pair[1], path);
+	(void)close(pair[1]);
+	s->keeper.server = pair[0];
+	if (pid < 0) {
+		s->server_pidfd = -1;
+		return err_sys(e, "server");
+	}
+	for (size_t i = 0; i < s->listen_count; i++)
+		(void)close(take_fd(&s->listening[i]));
+	return 0;
+}
+
+static void on_server_end(struct watch *w, uint32_t events)
+{
+	struct serve *s = holder_of(w, struct serve, server_end);
+	int code = -1, sig = 0;
+
+	(void)events;
+	loop_unwatch(s->keeper.loop, w);
+	(void)keeper_reap(&s->server_pidfd, &code, &sig, NULL);
+	if (!s->is_ending || code != 0) {
+		if (sig)
+			err_set(&s->keeper.fatal, ERR_GONE, "the server was ended by signal %d",
+				sig);
+		else
+			err_set(&s->keeper.fatal, ERR_GONE, "the server ended with status %d",
+				code);
+	} else {
+		s->keeper.fatal = (struct err){ 0 };
+	}
+	loop_stop(s->keeper.loop);
+}
+
+static void on_signal(struct watch *w, uint32_t events)
+{
+	struct serve *s = holder_of(w, struct serve, signal_watch);
+	struct signalfd_siginfo info;
+
+	(void)events;
+	if (read(w->fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	/* The server finishes what it has, and ends; the second time it must. */
+	if (s->server_pidfd >= 0)
+		(void)pidfd_send_signal(s->server_pidfd, s->is_ending ? SIGKILL : SIGTERM, NULL, 0);
+	s->is_ending = true;
+}
+
+static int watch_own(struct serve *s, struct err *e)
+{
+	struct loop *loop = s->keeper.loop;
+	sigset_t ends;
+
+	(void)sigemptyset(&ends);
+	(void)sigaddset(&ends, SIGINT);
+	(void)sigaddset(&ends, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	s->signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s->signals < 0)
+		return err_sys(e, "signals");
+	s->signal_watch = (struct watch){ .fd = s->signals, .on_ready = on_signal };
+	s->server_end = (struct watch){ .fd = s->server_pidfd, .on_ready = on_server_end };
+	if (loop_watch(loop, &s->signal_watch, EPOLLIN, e) < 0 ||
+	    loop_watch(loop, &s->server_end, EPOLLIN, e) < 0)
+		return -1;
+	return 0;
+}
+
+static void is_ready(void *arg)
+{
+	struct serve *s = arg;
+
+	if (s->options->on_ready)
+		s->options->on_ready(s->options);
+}
+
+static void serve_done(struct serve *s)
+{
+	if (s->server_pidfd >= 0) {
+		(void)pidfd_send_signal(s->server_pidfd, SIGKILL, NULL, 0);
+		(void)keeper_reap(&s->server_pidfd, NULL, NULL, NULL);
+	}
+	for (size_t i = 0; i < s->listen_count; i++)
+		if (s->listening[i] >= 0)
+			(void)close(s->listening[i]);
+	if (s->listen_count && s->options->socket)
+		(void)unlink(s->options->socket);
+	if (s->signals >= 0)
+		(void)close(s->signals);
+	if (s->keeper.server >= 0)
+		(void)close(s->keeper.server);
+	lease_done(&s->server_lease);
+	loop_free(s->keeper.loop);
+	vial_close(s->keeper.host);
+}
+
+static void raise_limits(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+int keeper_serve(const struct serve_options *options, struct err *e)
+{
+	AUTO(serve_done) struct serve s = {
+		.options = options,
+		.keeper = { .server = -1, .on_ready = is_ready },
+		.listening = { -1, -1 },
+		.server_pidfd = -1,
+		.signals = -1,
+		.server_lease.fd = -1,
+	};
+	AUTO(environments_done) struct environments environments = { 0 };
+
+	s.keeper.arg = &s;
+	s.keeper.environments = &environments;
+	raise_limits();
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (vial_open(&s.keeper.host, options->config, (struct vial_error *)e) < 0 ||
+	    host_check_layers(s.keeper.host, 0, e) < 0 ||
+	    environments_load(&environments, s.keeper.host, e) < 0 ||
+	    loop_create(&s.keeper.loop, e) < 0 || open_sockets(&s, e) < 0 ||
+	    start_server(&s, e) < 0 || watch_own(&s, e) < 0)
+		return -1;
+	return keeper_run(&s.keeper, e);
+}

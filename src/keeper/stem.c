@@ -1,0 +1,158 @@
+#include "keeper/stem.h"
+
+#include "base/own.h"
+#include "base/sys.h"
+#include "engine/steps.h"
+#include "engine/zygote.h"
+#include "keeper/stub.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+const struct stem_plan *stem_plan;
+
+enum { ROWS_MAX = 64 };
+
+/* The limits of a slot's own file systems are the order's. */
+static size_t size_rows(struct mount_spec rows[ROWS_MAX], const struct limits *lim)
+{
+	size_t count = stem_plan->row_count < ROWS_MAX ? stem_plan->row_count : ROWS_MAX;
+
+	for (size_t i = 0; i < count; i++) {
+		rows[i] = stem_plan->rows[i];
+		if (rows[i].kind != MOUNT_TMPFS)
+			continue;
+		bool is_workspace = strcmp(rows[i].target, stem_plan->workspace + 1) == 0;
+		rows[i].bytes = is_workspace ? lim->workspace_bytes : lim->tmp_bytes;
+		rows[i].files = lim->files;
+	}
+	return count;
+}
+
+static int make_slot(int *ret_pidfd, const struct order *order, const int *fds, size_t fd_count,
+		     struct err *e)
+{
+	struct mount_spec rows[ROWS_MAX];
+	const struct box_spec spec = {
+		.lease = &order->lease,
+		.mounts = rows,
+		.mount_count = size_rows(rows, &order->limits),
+		.workspace = stem_plan->workspace,
+		.workspace_writable = true,
+		.in_nest = true,
+		.weak = stem_plan->weak,
+	};
+	auto_close int pidfd = -1;
+
+	if (fd_count != ORDER_SLOT_FDS_)
+		return err_set(e, ERR_BUG, "slot: %zu descriptors", fd_count);
+	pid_t pid = slot_clone(&pidfd, &spec, fds[ORDER_SLOT_CHANNEL], fds[ORDER_SLOT_GATE],
+			       CLONE_PARENT, e);
+	if (pid < 0)
+		return -1;
+	if (idmap_write(pid, &order->lease, false, e) < 0)
+		return err_context(e, "idmap"); /* its pid 1 ends with the keeper's channel */
+	*ret_pidfd = take_fd(&pidfd);
+	return 0;
+}
+
+/* ---- the warm interpreter -------------------------------------------------------------- */
+
+/* It needs to join namespaces, and nothing else that root of the nest may do. */
+static int lower_bounds(struct err *e)
+{
+	for (int cap = 0; cap < 64; cap++) {
+		if (cap == CAP_SYS_ADMIN || cap == CAP_SYS_CHROOT)
+			continue;
+		if (SYS(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
+			if (errno == EINVAL && cap > CAP_AUDIT_READ)
+				break;
+			return err_sys(e, "bounding set");
+		}
+	}
+	return SYS(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? err_sys(e, "no_new_privs") : 0;
+}
+
+_Noreturn static void become_zygote(const int *fds)
+{
+	int status = fds[ORDER_ZYGOTE_STATUS], keep[] = { status, BOX_CONTROL_FD };
+	struct err e;
+
+	if (dup3(fds[ORDER_ZYGOTE_CHANNEL], BOX_CONTROL_FD, 0) < 0)
+		err_sys(&e, "channel");
+	else if (chdir(stem_plan->workspace) < 0)
+		err_sys(&e, "%s", stem_plan->workspace);
+	else if (fds_close_except(3, keep, 2, &e) == 0 && lower_bounds(&e) == 0)
+		stub_park(stem_plan, &stem_plan->limits, status);
+	err_context(&e, "zygote");
+	err_send(&e, status);
+	_exit(125);
+}
+
+static int start_zygote(int *ret_pidfd, const int *fds, size_t fd_count, struct err *e)
+{
+	int pidfd = -1;
+	struct clone_args args = {
+		.flags = CLONE_PARENT | CLONE_PIDFD,
+		.pidfd = (uintptr_t)&pidfd,
+	};
+
+	if (fd_count != ORDER_ZYGOTE_FDS_)
+		return err_set(e, ERR_BUG, "zygote: %zu descriptors", fd_count);
+	/* The last guest's namespace is not its. */
+	auto_close int own = SYS(open, "/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+	if (own < 0 || SYS(setns, own, CLONE_NEWPID) < 0)
+		return err_sys(e, "zygote: own processes");
+	pid_t pid = SYS(sys_clone3, &args);
+	if (pid == 0)
+		become_zygote(fds);
+	if (pid < 0)
+		return err_sys(e, "zygote");
+	*ret_pidfd = pidfd;
+	return 0;
+}
+
+/* ---- orders ---------------------------------------------------------------------------- */
+
+_Noreturn static void guest_main_in_slot(const struct order *order, int status)
+{
+	if (order->is_parked)
+		stub_park(stem_plan, &order->limits, status);
+	stub_main(stem_plan, &order->limits);
+}
+
+int stem_main(void)
+{
+	(void)prctl(PR_SET_NAME, "vial-stem", 0, 0, 0);
+	for (;;) {
+		struct order order;
+		int fds[ORDER_FDS_MAX], pidfd = -1;
+		size_t fd_count;
+		struct err e;
+
+		if (order_receive(&order, fds, &fd_count, BOX_CONTROL_FD, &e) < 0)
+			return 0;
+		switch (order.kind) {
+		case ORDER_SLOT:
+			(void)make_slot(&pidfd, &order, fds, fd_count, &e);
+			break;
+		case ORDER_GUEST:
+			if (zygote_fork(&pidfd, &order, fds, fd_count, &e) == 0)
+				guest_main_in_slot(&order, fds[ORDER_GUEST_STATUS]);
+			break;
+		case ORDER_ZYGOTE:
+			(void)start_zygote(&pidfd, fds, fd_count, &e);
+			break;
+		case ORDER_NET:
+		case ORDER_NET_CHECK:
+			err_set(&e, ERR_BUG, "the stem makes no networks");
+		}
+		if (order_answer(BOX_CONTROL_FD, &order, fds, fd_count, pidfd, &e) < 0)
+			return 0;
+	}
+}
