@@ -5,13 +5,17 @@ _vial_languages() {
 	vial languages 2>/dev/null | cut -f 1
 }
 
+_vial_runs() {
+	vial ps 2>/dev/null | cut -f 1
+}
+
 # Whether a word of `vial run` before the cursor already named the program: what follows is its own.
 _vial_past_program() {
 	local i
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		=) ((i++)) ;;
-		--json | --explain | --read-only | --help | -h) ;;
+		--json | --explain | --read-only | --daemon | --no-daemon | --help | -h) ;;
 		--* | -[lcetm]) [[ ${COMP_WORDS[i + 1]-} == = ]] || ((i++)) ;;
 		-) return 0 ;;
 		-*) ;;
@@ -25,12 +29,14 @@ _vial() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]-}
 	local run='--language --code --stdin --env --file --dir --workdir --read-only --export
 		--export-to --network --allow-weak --config --json --explain --timeout --cpu-time --cpus
-		--memory --processes --open-files --file-size --workspace --tmp --files --output --help'
+		--memory --processes --open-files --file-size --workspace --tmp --files --output --daemon
+		--no-daemon --help'
+	local verbs='run languages doctor prepare serve ps kill help'
 	local layers='namespaces root uid cgroup creds seccomp landlock proc'
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run languages doctor prepare help --help --version' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "$verbs --help --version" -- "$cur")
 		return
 	fi
 	case $verb in
@@ -65,7 +71,16 @@ _vial() {
 		*) mapfile -t COMPREPLY < <(compgen -W "--config --help $(_vial_languages)" -- "$cur") ;;
 		esac
 		;;
-	help) mapfile -t COMPREPLY < <(compgen -W 'run languages doctor prepare' -- "$cur") ;;
+	serve)
+		case $prev in
+		--config | --socket) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+		--listen | --armed | --max | --queue) ;;
+		*) mapfile -t COMPREPLY < <(compgen -W '--socket --listen --armed --max --queue --config --help' -- "$cur") ;;
+		esac
+		;;
+	ps) mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur") ;;
+	kill) mapfile -t COMPREPLY < <(compgen -W "--all --help $(_vial_runs)" -- "$cur") ;;
+	help) mapfile -t COMPREPLY < <(compgen -W "${verbs% help}" -- "$cur") ;;
 	esac
 }
 

@@ -4,6 +4,10 @@ function __vial_languages
     vial languages 2>/dev/null | cut -f 1
 end
 
+function __vial_runs
+    vial ps 2>/dev/null | cut -f 1
+end
+
 function __vial_needs_verb
     test (count (commandline -opc)) -eq 1
 end
@@ -19,6 +23,9 @@ complete -c vial -n __vial_needs_verb -f -a run -d 'run a program in a fresh san
 complete -c vial -n __vial_needs_verb -f -a languages -d 'the languages this host can run'
 complete -c vial -n __vial_needs_verb -f -a doctor -d 'what this host can enforce'
 complete -c vial -n __vial_needs_verb -f -a prepare -d 'fill the build caches'
+complete -c vial -n __vial_needs_verb -f -a serve -d 'keep sandboxes ready for whoever asks'
+complete -c vial -n __vial_needs_verb -f -a ps -d 'what the local daemon is running'
+complete -c vial -n __vial_needs_verb -f -a kill -d 'end runs of the local daemon'
 complete -c vial -n __vial_needs_verb -f -a help -d 'explain a verb'
 complete -c vial -n __vial_needs_verb -f -l version -s V -d 'show the version'
 complete -c vial -f -l help -s h -d 'show the options'
@@ -36,6 +43,8 @@ complete -c vial -n '__vial_verb run' -x -l export-to -a '(__fish_complete_direc
 complete -c vial -n '__vial_verb run' -x -l network -a 'none host' -d 'the network inside'
 complete -c vial -n '__vial_verb run' -x -l allow-weak -a "$layers" -d 'run without these layers'
 complete -c vial -n '__vial_verb run' -l explain -d 'show the plan and do not run'
+complete -c vial -n '__vial_verb run' -l daemon -d 'run it in the local daemon, or not at all'
+complete -c vial -n '__vial_verb run' -l no-daemon -d 'run it without the local daemon'
 complete -c vial -n '__vial_verb run' -x -l timeout -s t -d 'elapsed time'
 complete -c vial -n '__vial_verb run' -x -l cpu-time -d 'CPU time over all processes'
 complete -c vial -n '__vial_verb run' -x -l cpus -d 'share of the CPU'
@@ -48,7 +57,15 @@ complete -c vial -n '__vial_verb run' -x -l tmp -d 'bytes in /tmp'
 complete -c vial -n '__vial_verb run' -x -l files -d 'files and directories'
 complete -c vial -n '__vial_verb run' -x -l output -d 'bytes kept of stdout, and of stderr'
 
-complete -c vial -n '__vial_verb run languages doctor' -l json -d 'print JSON'
-complete -c vial -n '__vial_verb run languages doctor prepare' -r -l config -d 'the configuration'
+complete -c vial -n '__vial_verb serve' -r -l socket -d 'the Unix socket'
+complete -c vial -n '__vial_verb serve' -x -l listen -d 'listen there as well'
+complete -c vial -n '__vial_verb serve' -x -l armed -d 'sandboxes kept ready, per environment'
+complete -c vial -n '__vial_verb serve' -x -l max -d 'sandboxes at once'
+complete -c vial -n '__vial_verb serve' -x -l queue -d 'runs that may wait'
+complete -c vial -n '__vial_verb kill' -l all -d 'every run there is'
+complete -c vial -n '__vial_verb kill' -f -a '(__vial_runs)'
+
+complete -c vial -n '__vial_verb run languages doctor ps' -l json -d 'print JSON'
+complete -c vial -n '__vial_verb run languages doctor prepare serve' -r -l config -d 'the configuration'
 complete -c vial -n '__vial_verb prepare' -f -a '(__vial_languages)'
-complete -c vial -n '__vial_verb help' -f -a 'run languages doctor prepare'
+complete -c vial -n '__vial_verb help' -f -a 'run languages doctor prepare serve ps kill'
