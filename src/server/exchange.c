@@ -1,0 +1,487 @@
+/*
+ * exchange - one request, from its head to the last byte of its answer.
+ *
+ * The daemon calls exchange_on_request() with the head, then with each piece of the
+ * body, then without any: there the handler has its turn.  An answer that is not
+ * there yet suspends the connection; whoever has it resumes it, and the daemon
+ * calls once more.  A suspended connection is not looked at by the daemon, so we watch
+ * its socket ourselves for a client that goes.
+ */
+#include "server/http_impl.h"
+
+#include "base/json.h"
+#include "server/origin.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+
+enum { STREAM_BLOCK = 16 << 10 };
+
+/* ---- while nobody reads the socket ------------------------------------------------------ */
+
+static void tell_gone(struct exchange *x)
+{
+	void (*on_gone)(void *) = x->on_gone;
+
+	x->is_gone = true;
+	x->on_gone = NULL;
+	if (on_gone)
+		on_gone(x->on_gone_arg);
+}
+
+static void resume(struct exchange *x)
+{
+	if (!x->is_suspended)
+		return;
+	x->is_suspended = false;
+	loop_unwatch(x->http->loop, &x->hangup);
+	MHD_resume_connection(x->mhd);
+	http_poke(x->http);
+}
+
+void exchange_cut(struct exchange *x)
+{
+	tell_gone(x);
+	resume(x);
+}
+
+static void on_hangup(struct watch *w, uint32_t events)
+{
+	(void)events;
+	exchange_cut(holder_of(w, struct exchange, hangup));
+}
+
+/* Only to be called from within a callback of the daemon. */
+static void suspend(struct exchange *x)
+{
+	struct err ignored;
+	/* A unix socket tells a client that is gone from one that has merely said all; TCP
+	 * does not, and there nobody half-closes and waits. */
+	uint32_t events = x->conn->is_tcp ? EPOLLRDHUP : 0;
+
+	conn_wait(x->conn);
+	x->hangup = (struct watch){ .fd = x->conn->fd, .on_ready = on_hangup };
+	(void)!loop_watch(x->http->loop, &x->hangup, events, &ignored);
+	x->is_suspended = true;
+	MHD_suspend_connection(x->mhd);
+}
+
+/* ---- the head -------------------------------------------------------------------------- */
+
+struct head {
+	const char *host, *origin, *type, *length, *encoding;
+	bool expects; /* wants to hear from us before it sends its body */
+	unsigned lengths, encodings, hosts, count;
+	size_t bytes;
+};
+
+static enum MHD_Result note_header(void *arg, enum MHD_ValueKind kind, const char *name,
+				   const char *value)
+{
+	struct head *head = arg;
+
+	(void)kind;
+	value = value ? value : "";
+	head->count++;
+	head->bytes += strlen(name) + strlen(value) + 4;
+	if (strcasecmp(name, "Host") == 0) {
+		head->host = value;
+		head->hosts++;
+	} else if (strcasecmp(name, "Origin") == 0) {
+		head->origin = value;
+	} else if (strcasecmp(name, "Content-Type") == 0) {
+		head->type = value;
+	} else if (strcasecmp(name, "Content-Length") == 0) {
+		head->length = value;
+		head->lengths++;
+	} else if (strcasecmp(name, "Transfer-Encoding") == 0) {
+		head->encoding = value;
+		head->encodings++;
+	} else if (strcasecmp(name, "Expect") == 0) {
+		head->expects = true;
+	}
+	return MHD_YES;
+}
+
+static void PRINTF(4, 5)
+	refuse(struct exchange *x, unsigned status, enum err_code code, const char *fmt, ...)
+{
+	char text[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	x->is_refused = true;
+	x->failure = (struct failure){ .status = status };
+	(void)err_set(&x->failure.err, code, "%s", text);
+	buf_done(&x->body);
+	x->http->bodies -= x->charged;
+	x->charged = 0;
+}
+
+/* Two readings of where a request ends are how one is smuggled past a proxy. */
+static bool length_is_clear(const struct head *head)
+{
+	if (head->encodings)
+		return head->encodings == 1 && !head->lengths &&
+		       strcasecmp(head->encoding, "chunked") == 0;
+	return head->lengths <= 1;
+}
+
+static bool is_json(const char *type)
+{
+	static const char json[] = "application/json";
+	size_t len = strlen(json);
+
+	return type && strncasecmp(type, json, len) == 0 &&
+	       (!type[len] || strchr("; \t", type[len]));
+}
+
+static void check_head(struct exchange *x, const struct head *head, const char *method,
+		       const char *path)
+{
+	const struct route *route = x->match.route;
+
+	if (!length_is_clear(head))
+		refuse(x, 400, ERR_INVALID, "the length of the body is not clear");
+	else if (head->bytes > HEADERS_MAX || head->count > HEADERS_COUNT_MAX)
+		refuse(x, 431, ERR_LIMIT, "more than %d KiB or %d lines of headers",
+		       HEADERS_MAX >> 10, HEADERS_COUNT_MAX);
+	else if (head->hosts > 1 ||
+		 (x->conn->is_tcp && (!head->host || !origin_is_local_host(head->host))))
+		refuse(x, 403, ERR_DENIED, "this server answers to localhost only, not to '%.80s'",
+		       head->host ? head->host : "");
+	else if (head->origin && !origin_is_own(head->origin, head->host ? head->host : ""))
+		refuse(x, 403, ERR_DENIED, "requests from the web page '%.80s' are not answered",
+		       head->origin);
+	else if (x->http->is_draining)
+		refuse(x, 503, ERR_BUSY, "the server is shutting down");
+	else if (!route && x->match.allow[0])
+		refuse(x, 405, ERR_INVALID, "%.60s takes %s, not %.20s", path, x->match.allow,
+		       method);
+	else if (!route)
+		refuse(x, 404, ERR_GONE, "there is no %.100s", path);
+	else if (route->body_max && !is_json(head->type))
+		refuse(x, 415, ERR_INVALID, "a body must be application/json");
+	if (x->is_refused && x->failure.status == 415)
+		x->failure.hint = "send the header 'Content-Type: application/json'";
+	if (x->is_refused && x->failure.status == 405)
+		(void)snprintf(x->failure.allow, sizeof(x->failure.allow), "%s", x->match.allow);
+}
+
+static void refuse_length(struct exchange *x)
+{
+	size_t max = x->match.route->body_max;
+
+	if (max)
+		refuse(x, 413, ERR_LIMIT, "a body of at most %zu bytes is taken here", max);
+	else
+		refuse(x, 413, ERR_LIMIT, "no body is taken here");
+}
+
+static enum MHD_Result answer(struct exchange *x);
+
+static struct exchange *exchange_create(struct http *http, struct MHD_Connection *mhd)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct exchange *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	*x = (struct exchange){ .http = http, .conn = info->socket_context, .mhd = mhd };
+	x->conn->is_busy = true;
+	TAILQ_INSERT_TAIL(&http->exchanges, x, link);
+	http->state.exchanges++;
+	http->state.requests++;
+	return x;
+}
+
+static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, const char *url,
+			     const char *method, void **state)
+{
+	struct head head = { 0 };
+	struct exchange *x = exchange_create(http, mhd);
+
+	if (!x)
+		return MHD_NO;
+	*state = x;
+	(void)MHD_get_connection_values(mhd, MHD_HEADER_KIND, note_header, &head);
+	route_find(&x->match, http->options.routes, method, url);
+	check_head(x, &head, method, url);
+
+	/* The daemon has refused what is no number. */
+	uint64_t announced = head.length ? strtoull(head.length, NULL, 10) : 0;
+	if (!x->is_refused && announced > x->match.route->body_max)
+		refuse_length(x);
+	size_t max = x->match.route ? x->match.route->body_max : 0;
+	x->body = (struct buf)BUF_INIT(max);
+	conn_allow_bytes(x->conn, x->is_refused ? DISCARD_MAX : announced ? announced : max);
+
+	/* Who asks first, or would send more than we care to throw away, is told at once; the
+	 * connection ends with that.  Others find their answer after their body. */
+	bool is_bad = x->is_refused && x->failure.status == 400;
+	if (x->is_refused && (head.expects || announced > DISCARD_MAX || is_bad))
+		return answer(x);
+	return MHD_YES;
+}
+
+/* ---- the body -------------------------------------------------------------------------- */
+
+static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t len)
+{
+	struct http *http = x->http;
+
+	if (x->is_refused) {
+		x->discarded += len;
+		return x->discarded <= DISCARD_MAX ? MHD_YES : MHD_NO;
+	}
+	if (len > http->options.bodies_max - http->bodies) {
+		refuse(x, 503, ERR_BUSY, "too many large requests at once");
+		return MHD_YES;
+	}
+	http->bodies += len;
+	x->charged += len;
+	buf_add(&x->body, bytes, len);
+	if (x->body.dropped && x->charged <= x->body.max)
+		refuse(x, 503, ERR_BUSY, "no memory for the body");
+	else if (x->body.dropped)
+		refuse_length(x);
+	return MHD_YES;
+}
+
+/* ---- the answer ------------------------------------------------------------------------ */
+
+static enum MHD_Result answer(struct exchange *x)
+{
+	if (x->is_gone)
+		return MHD_NO;
+	if (!x->is_handled) {
+		x->is_handled = true;
+		conn_wait(x->conn);
+		if (x->is_refused) {
+			x->http->state.refused++;
+			exchange_fail(x, &x->failure);
+		} else {
+			x->match.route->handle(x, x->http->options.arg);
+		}
+	}
+	if (x->is_gone)
+		return MHD_NO;
+	if (!x->response) {
+		suspend(x);
+		return MHD_YES;
+	}
+	conn_allow_bytes(x->conn, x->length);
+	enum MHD_Result queued = MHD_queue_response(x->mhd, x->status, x->response);
+	MHD_destroy_response(take_ptr(&x->response));
+	return queued;
+}
+
+enum MHD_Result exchange_on_request(void *http, struct MHD_Connection *mhd, const char *url,
+				    const char *method, const char *version, const char *bytes,
+				    size_t *len, void **state)
+{
+	struct exchange *x = *state;
+
+	(void)version;
+	if (!x)
+		return begin(http, mhd, url, method, state);
+	if (*len > 0) {
+		enum MHD_Result taken = take_body(x, bytes, *len);
+		*len = 0;
+		return taken;
+	}
+	return answer(x);
+}
+
+void exchange_on_completed(void *arg, struct MHD_Connection *mhd, void **state,
+			   enum MHD_RequestTerminationCode why)
+{
+	struct exchange *x = *state;
+	struct http *http = arg;
+
+	(void)mhd;
+	(void)why;
+	if (!x)
+		return;
+	*state = NULL;
+	tell_gone(x);
+	loop_unwatch(http->loop, &x->hangup);
+	TAILQ_REMOVE(&http->exchanges, x, link);
+	http->state.exchanges--;
+	http->bodies -= x->charged;
+	x->conn->is_busy = false;
+	conn_allow(x->conn, http->options.idle_ms);
+	if (x->response)
+		MHD_destroy_response(x->response);
+	buf_done(&x->body);
+	buf_done(&x->pending);
+	free(x);
+}
+
+/* ---- for handlers ---------------------------------------------------------------------- */
+
+const char *exchange_id(const struct exchange *x)
+{
+	return x->match.id;
+}
+
+const char *exchange_body(const struct exchange *x, size_t *ret_len)
+{
+	*ret_len = x->body.len;
+	return buf_str(&x->body);
+}
+
+void exchange_drop_body(struct exchange *x)
+{
+	buf_done(&x->body);
+}
+
+/* Named in Accept, with whatever weight; a star does not ask for anything in particular. */
+bool exchange_accepts(const struct exchange *x, const char *type)
+{
+	const char *list = MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, "Accept");
+	size_t len = strlen(type);
+
+	for (const char *at = list; at && *at; at += strcspn(at, ",")) {
+		at += strspn(at, ", \t");
+		if (strncasecmp(at, type, len) == 0 && strchr(";, \t", at[len]))
+			return true;
+	}
+	return false;
+}
+
+void exchange_on_gone(struct exchange *x, void (*on_gone)(void *arg), void *arg)
+{
+	x->on_gone = on_gone;
+	x->on_gone_arg = arg;
+}
+
+static bool add_header(struct MHD_Response *response, const char *name, const char *value)
+{
+	return MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+/* A response that could not be made ends the connection. */
+static void respond(struct exchange *x, unsigned status, const char *type,
+		    struct MHD_Response *response)
+{
+	x->status = status;
+	x->response = response;
+	if (!response || !add_header(response, "Content-Type", type) ||
+	    !add_header(response, "Cache-Control", "no-store") ||
+	    !add_header(response, "X-Content-Type-Options", "nosniff") ||
+	    (x->http->is_draining && !add_header(response, "Connection", "close")))
+		x->is_gone = true;
+	resume(x);
+}
+
+static struct MHD_Response *response_of(struct exchange *x, struct buf *json)
+{
+	char *bytes = take_ptr(&json->data);
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(json->len, bytes, MHD_RESPMEM_MUST_FREE);
+
+	if (!response)
+		free(bytes);
+	x->length = json->len;
+	*json = (struct buf)BUF_INIT(json->max);
+	return response;
+}
+
+void exchange_reply(struct exchange *x, unsigned status, struct buf *json)
+{
+	x->on_gone = NULL;
+	respond(x, status, "application/json", response_of(x, json));
+}
+
+void exchange_fail(struct exchange *x, const struct failure *f)
+{
+	struct buf text = BUF_INIT(8192);
+	struct json j = { .out = &text };
+
+	json_open(&j, NULL, '{');
+	failure_json(&j, "error", f);
+	json_close(&j);
+	buf_add_char(&text, '\n');
+
+	struct MHD_Response *response = response_of(x, &text);
+	if (response && f->allow[0])
+		(void)add_header(response, "Allow", f->allow);
+	if (response && f->err.code == ERR_BUSY)
+		(void)add_header(response, "Retry-After", "1");
+	x->on_gone = NULL;
+	respond(x, failure_status(f), "application/json", response);
+}
+
+/* ---- streams --------------------------------------------------------------------------- */
+
+/* The daemon can take more.  What was taken before has reached the kernel. */
+static ssize_t take_pending(void *arg, uint64_t at, char *to, size_t room)
+{
+	struct exchange *x = arg;
+	size_t left = x->pending.len - x->sent;
+
+	(void)at;
+	if (x->is_gone)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (left == 0 && x->is_finished)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (left == 0) {
+		suspend(x);
+		return 0;
+	}
+	if (left > room)
+		left = room;
+	memcpy(to, x->pending.data + x->sent, left);
+	x->sent += left;
+	if (x->sent == x->pending.len) {
+		x->sent = 0;
+		buf_reset(&x->pending);
+	}
+	conn_allow_bytes(x->conn, left);
+	return (ssize_t)left;
+}
+
+void exchange_stream(struct exchange *x, const char *type)
+{
+	x->pending = (struct buf)BUF_INIT(SIZE_MAX / 2); /* exchange_send() knows the bound */
+	respond(x, 200, type,
+		MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, take_pending, x,
+						  NULL));
+}
+
+static void add_pending(struct exchange *x, const char *bytes, size_t len)
+{
+	if (x->sent > x->pending.len / 2) { /* what has left makes room */
+		x->pending.len -= x->sent;
+		memmove(x->pending.data, x->pending.data + x->sent, x->pending.len + 1);
+		x->sent = 0;
+	}
+	buf_add(&x->pending, bytes, len);
+	if (x->pending.dropped) /* half a line is worse than none */
+		x->is_gone = true;
+	resume(x);
+}
+
+bool exchange_send(struct exchange *x, const char *bytes, size_t len)
+{
+	size_t pending = x->pending.len - x->sent;
+
+	if (pending > x->http->options.pending_max || len > x->http->options.pending_max - pending)
+		return false;
+	add_pending(x, bytes, len);
+	return true;
+}
+
+void exchange_finish(struct exchange *x, const char *bytes, size_t len)
+{
+	x->on_gone = NULL;
+	x->is_finished = true;
+	add_pending(x, bytes, len);
+}

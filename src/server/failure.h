@@ -1,0 +1,22 @@
+#pragma once
+/*
+ * failure - why a request was refused: the one shape of errors over HTTP.
+ *
+ *   {"error":{"code":"invalid","message":"...","field":"limits.memory","hint":null}}
+ */
+#include "base/err.h"
+
+struct json; /* base/json.h, which json-c's headers do not go with */
+
+struct failure {
+	struct err err;
+	unsigned status;  /* 0: the usual one for the error's code */
+	char field[128];  /* the member of the request that is wrong; "": none */
+	const char *hint; /* what to do about it; NULL: nothing to add */
+	char allow[64];   /* with 405: the methods there are */
+};
+
+unsigned failure_status(const struct failure *f);
+
+/* The object within "error". */
+void failure_json(struct json *j, const char *key, const struct failure *f);

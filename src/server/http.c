@@ -1,0 +1,313 @@
+/*
+ * http - connections: accepted, served, given deadlines, cut off.
+ *
+ * libmicrohttpd has its own epoll descriptor, which our loop watches like any other;
+ * it never sleeps and has no threads.  We accept ourselves, so that several sockets
+ * share one limit and a connection knows what it came by.  Its timeouts are not
+ * used: a client that sends a byte now and then would never be idle.  Each step of a
+ * request has a deadline instead, and whoever misses it finds the socket shut.
+ */
+#include "server/http_impl.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+enum {
+	ACCEPT_AT_ONCE = 64, /* then others have their turn */
+	BREATHER_US = 100000,
+};
+
+/* ---- serving --------------------------------------------------------------------------- */
+
+static void listen_again(struct http *http);
+
+static void serve(struct http *http)
+{
+	MHD_UNSIGNED_LONG_LONG wait_ms;
+
+	if (http->is_serving) {
+		http_poke(http);
+		return;
+	}
+	http->is_serving = true;
+	(void)MHD_run(http->daemon);
+	http->is_serving = false;
+	/* Connections with more to do than one turn; sleeping ones have no timeouts. */
+	if (MHD_get_timeout(http->daemon, &wait_ms) == MHD_YES && wait_ms == 0)
+		http_poke(http);
+	listen_again(http);
+	if (http->is_draining && http->state.exchanges == 0 && http->on_idle) {
+		void (*on_idle)(void *) = http->on_idle;
+		http->on_idle = NULL;
+		on_idle(http->on_idle_arg);
+	}
+}
+
+static void on_events(struct watch *w, uint32_t events)
+{
+	(void)events;
+	serve(holder_of(w, struct http, events));
+}
+
+static void on_poke(struct timer *t)
+{
+	serve(holder_of(t, struct http, poke));
+}
+
+void http_poke(struct http *http)
+{
+	struct err ignored;
+
+	/* Without memory for a timer the next event of any connection serves this one too. */
+	if (!http->poke.place)
+		(void)!loop_set_timer(http->loop, &http->poke, 0, &ignored);
+}
+
+/* ---- deadlines ------------------------------------------------------------------------- */
+
+static void on_deadline(struct timer *t)
+{
+	struct conn *conn = holder_of(t, struct conn, deadline);
+
+	/* The daemon sees it as hung up, and lets go of it. */
+	(void)shutdown(conn->fd, SHUT_RDWR);
+}
+
+void conn_allow(struct conn *conn, uint64_t ms)
+{
+	struct err ignored;
+
+	if (loop_set_timer(conn->http->loop, &conn->deadline, ms * 1000, &ignored) < 0)
+		(void)shutdown(conn->fd, SHUT_RDWR); /* not without a deadline */
+}
+
+void conn_allow_bytes(struct conn *conn, uint64_t bytes)
+{
+	conn_allow(conn, conn->http->options.patience_ms + bytes / RATE_FLOOR);
+}
+
+void conn_wait(struct conn *conn)
+{
+	loop_cancel_timer(conn->http->loop, &conn->deadline);
+}
+
+/* ---- connections ----------------------------------------------------------------------- */
+
+static void conn_free(struct conn *conn)
+{
+	struct http *http = conn->http;
+
+	loop_cancel_timer(http->loop, &conn->deadline);
+	TAILQ_REMOVE(&http->conns, conn, link);
+	http->state.connections--;
+	free(conn);
+}
+
+static void on_connection(void *arg, struct MHD_Connection *mhd, void **state,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	struct http *http = arg;
+
+	(void)mhd;
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		*state = take_ptr(&http->arriving);
+		conn_allow(*state, http->options.idle_ms);
+	} else {
+		conn_free(*state);
+		*state = NULL;
+	}
+}
+
+int http_add(struct http *http, int fd, struct err *e)
+{
+	struct sockaddr_storage from = { 0 };
+	socklen_t len = sizeof(from);
+	auto_close int owned = fd;
+	struct conn *conn = calloc(1, sizeof(*conn));
+
+	if (!conn || getpeername(fd, (struct sockaddr *)&from, &len) < 0) {
+		free(conn);
+		return err_sys(e, "connection");
+	}
+	*conn = (struct conn){ .http = http,
+			       .fd = fd,
+			       .deadline.on_due = on_deadline,
+			       .is_tcp = from.ss_family != AF_UNIX };
+	if (conn->is_tcp) /* answers leave in one piece, the parts of a stream when they are there */
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	TAILQ_INSERT_TAIL(&http->conns, conn, link);
+	http->state.connections++;
+	http->arriving = conn;
+	enum MHD_Result added =
+		MHD_add_connection(http->daemon, take_fd(&owned), (struct sockaddr *)&from, len);
+	if (http->arriving) /* refused before it was announced; the socket is closed in any case */
+		conn_free(take_ptr(&http->arriving));
+	if (added != MHD_YES)
+		return err_sys(e, "connection");
+	http_poke(http);
+	return 0;
+}
+
+/* ---- listening ------------------------------------------------------------------------- */
+
+static void stop_listening(struct http *http)
+{
+	for (size_t i = 0; i < http->listener_count; i++)
+		loop_unwatch(http->loop, &http->listeners[i].watch);
+	http->is_listening = false;
+}
+
+/* After a pause: because of the limit, or because descriptors had run out. */
+static void listen_again(struct http *http)
+{
+	struct err ignored;
+
+	if (http->is_listening || http->is_draining || http->breather.place ||
+	    http->state.connections >= http->options.connections_max)
+		return;
+	http->is_listening = true;
+	for (size_t i = 0; i < http->listener_count; i++)
+		if (!http->listeners[i].watch.active &&
+		    loop_watch(http->loop, &http->listeners[i].watch, EPOLLIN, &ignored) < 0)
+			http->is_listening = false; /* no memory: the next turn tries again */
+}
+
+static void on_breather(struct timer *t)
+{
+	listen_again(holder_of(t, struct http, breather));
+}
+
+static void take_a_breath(struct http *http)
+{
+	struct err ignored;
+
+	if (loop_set_timer(http->loop, &http->breather, BREATHER_US, &ignored) == 0)
+		stop_listening(http);
+}
+
+static void on_arrival(struct watch *w, uint32_t events)
+{
+	struct listener *listener = holder_of(w, struct listener, watch);
+	struct http *http = listener->http;
+	struct err ignored;
+
+	(void)events;
+	for (int i = 0; i < ACCEPT_AT_ONCE; i++) {
+		if (http->state.connections >= http->options.connections_max) {
+			stop_listening(http);
+			return;
+		}
+		int fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
+			continue;
+		if (fd < 0) {
+			/* EMFILE and its like leave the client in the queue: the descriptor
+			 * would be ready again at once, and we would spin. */
+			if (errno != EAGAIN)
+				take_a_breath(http);
+			return;
+		}
+		(void)!http_add(http, fd, &ignored); /* its client finds it closed */
+	}
+}
+
+int http_listen(struct http *http, int fd, struct err *e)
+{
+	auto_close int owned = fd;
+
+	if (http->listener_count == LISTENERS_MAX)
+		return err_set(e, ERR_LIMIT, "more than %d sockets to listen on", LISTENERS_MAX);
+	struct listener *listener = &http->listeners[http->listener_count];
+	*listener =
+		(struct listener){ .http = http, .watch = { .fd = fd, .on_ready = on_arrival } };
+	if (loop_watch(http->loop, &listener->watch, EPOLLIN, e) < 0)
+		return -1;
+	http->listener_count++;
+	http->is_listening = true;
+	(void)take_fd(&owned);
+	return 0;
+}
+
+static void close_listeners(struct http *http)
+{
+	stop_listening(http);
+	for (size_t i = 0; i < http->listener_count; i++)
+		(void)close(http->listeners[i].watch.fd);
+	http->listener_count = 0;
+}
+
+void http_drain(struct http *http, void (*on_idle)(void *arg), void *arg)
+{
+	struct conn *conn;
+
+	http->is_draining = true;
+	http->on_idle = on_idle;
+	http->on_idle_arg = arg;
+	close_listeners(http);
+	TAILQ_FOREACH(conn, &http->conns, link)
+	if (!conn->is_busy)
+		(void)shutdown(conn->fd, SHUT_RDWR);
+	http_poke(http);
+}
+
+struct http_state http_state(const struct http *http)
+{
+	return http->state;
+}
+
+/* ---- life ------------------------------------------------------------------------------ */
+
+int http_create(struct http **ret, struct loop *loop, const struct http_options *options,
+		struct err *e)
+{
+	AUTO(http_freep) struct http *http = calloc(1, sizeof(*http));
+
+	if (!http)
+		return err_sys(e, "http");
+	*http = (struct http){ .loop = loop,
+			       .options = *options,
+			       .poke.on_due = on_poke,
+			       .breather.on_due = on_breather };
+	TAILQ_INIT(&http->conns);
+	TAILQ_INIT(&http->exchanges);
+	http->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_USE_TURBO | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME,
+		0, NULL, NULL, exchange_on_request, http, MHD_OPTION_NOTIFY_CONNECTION,
+		on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed, http,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+		MHD_OPTION_CONNECTION_LIMIT, options->connections_max, MHD_OPTION_STRICT_FOR_CLIENT,
+		1, MHD_OPTION_END);
+	if (!http->daemon)
+		return err_sys(e, "libmicrohttpd");
+	const union MHD_DaemonInfo *info =
+		MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	http->events = (struct watch){ .fd = info ? info->epoll_fd : -1, .on_ready = on_events };
+	if (loop_watch(loop, &http->events, EPOLLIN, e) < 0)
+		return -1;
+	*ret = take_ptr(&http);
+	return 0;
+}
+
+void http_free(struct http *http)
+{
+	struct exchange *x;
+
+	if (!http)
+		return;
+	close_listeners(http);
+	loop_cancel_timer(http->loop, &http->breather);
+	loop_unwatch(http->loop, &http->events);
+	if (http->daemon) {
+		/* The daemon must not be stopped while it has suspended connections. */
+		TAILQ_FOREACH(x, &http->exchanges, link)
+		exchange_cut(x);
+		(void)MHD_run(http->daemon);
+		MHD_stop_daemon(http->daemon);
+	}
+	loop_cancel_timer(http->loop, &http->poke);
+	free(http);
+}

@@ -1,0 +1,67 @@
+#pragma once
+/*
+ * http - HTTP/1.1 for a table of routes, on our loop.
+ *
+ * libmicrohttpd reads the protocol.  How much of it we take, and how long we wait for
+ * it, is decided here: headers, bodies (each, and all that are held at once),
+ * connections, time for a request and for whoever reads its answer.
+ *
+ * One request and its answer are an *exchange*.  Its handler gets it whole and
+ * answers with exchange_reply(), now or from a later callback; or with
+ * exchange_stream(), any number of exchange_send() and one exchange_finish().  Those
+ * three end the handler's hold on it.  When the client goes before that, on_gone is called
+ * instead, and the exchange is no more.
+ */
+#include "base/buf.h"
+#include "base/loop.h"
+#include "server/failure.h"
+#include "server/route.h"
+
+struct http;
+
+struct http_options {
+	const struct route *routes;
+	void *arg;                /* of the handlers */
+	unsigned connections_max; /* more wait in the kernel's queue */
+	size_t bodies_max;        /* bytes of bodies held for all exchanges under way */
+	size_t pending_max;       /* bytes of a stream that its client has not read yet */
+	unsigned idle_ms;         /* for a connection without a request, or a half-sent head */
+	unsigned patience_ms;     /* for a body, or a reader; large ones have longer */
+};
+
+int http_create(struct http **ret, struct loop *loop, const struct http_options *options,
+		struct err *e) MUST_USE;
+void http_free(struct http *http); /* clients are cut off, handlers told; NULL is fine */
+DEFINE_CLEANUP(struct http *, http_free)
+
+/* A socket that listens, unix or TCP; taken, also on failure. */
+int http_listen(struct http *http, int fd, struct err *e) MUST_USE;
+/* A connection made elsewhere; taken, also on failure. */
+int http_add(struct http *http, int fd, struct err *e) MUST_USE;
+
+/* No new connections, and no new requests; `on_idle` when the last answer has left. */
+void http_drain(struct http *http, void (*on_idle)(void *arg), void *arg);
+
+struct http_state { /* for people */
+	unsigned connections, exchanges;
+	uint64_t requests, refused; /* since the start */
+};
+struct http_state http_state(const struct http *http);
+
+/* ---- for handlers ---------------------------------------------------------------------- */
+
+const char *exchange_id(const struct exchange *x); /* what "{id}" stands for */
+const char *exchange_body(const struct exchange *x, size_t *ret_len);
+void exchange_drop_body(struct exchange *x); /* read and done with: memory for others */
+bool exchange_accepts(const struct exchange *x, const char *type);
+
+/* Whom to tell when the client is gone before its answer; NULL: nobody. */
+void exchange_on_gone(struct exchange *x, void (*on_gone)(void *arg), void *arg);
+
+void exchange_reply(struct exchange *x, unsigned status, struct buf *json); /* takes its bytes */
+void exchange_fail(struct exchange *x, const struct failure *f);
+
+/* Returns false when the client is too slow: more is pending than may be. */
+void exchange_stream(struct exchange *x, const char *type);
+bool exchange_send(struct exchange *x, const char *bytes, size_t len) MUST_USE;
+void exchange_finish(struct exchange *x, const char *bytes, size_t len); /* the last of it */

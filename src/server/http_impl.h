@@ -1,0 +1,91 @@
+#pragma once
+/*
+ * http_impl - what http.c (connections) and exchange.c (requests) share.
+ */
+#include "server/http.h"
+
+#include <microhttpd.h>
+#include <sys/queue.h>
+
+enum {
+	HEADERS_MAX = 16 << 10, /* bytes; libmicrohttpd itself stops at CONNECTION_MEMORY */
+	HEADERS_COUNT_MAX = 64,
+	CONNECTION_MEMORY = 32 << 10,
+	LISTENERS_MAX = 8,
+	RATE_FLOOR = 32,        /* bytes per ms that a client must at least read or write */
+	DISCARD_MAX = 64 << 20, /* of a body that was refused, so that its sender reads why */
+};
+
+struct conn {
+	struct http *http;
+	int fd; /* libmicrohttpd's */
+	bool is_tcp;
+	bool is_busy; /* has an exchange */
+	struct timer deadline;
+	TAILQ_ENTRY(conn) link;
+};
+
+struct listener {
+	struct http *http;
+	struct watch watch;
+};
+
+struct http {
+	struct loop *loop;
+	struct http_options options;
+	struct MHD_Daemon *daemon;
+	struct watch events;   /* of the daemon's epoll descriptor */
+	struct timer poke;     /* something was resumed: serve it in this very round */
+	struct timer breather; /* no descriptors left: accept again a little later */
+	struct listener listeners[LISTENERS_MAX];
+	size_t listener_count;
+	bool is_listening, is_serving, is_draining;
+	struct conn *arriving; /* during MHD_add_connection() */
+	TAILQ_HEAD(, conn) conns;
+	TAILQ_HEAD(, exchange) exchanges;
+	size_t bodies; /* bytes charged against options.bodies_max */
+	struct http_state state;
+	void (*on_idle)(void *arg);
+	void *on_idle_arg;
+};
+
+struct exchange {
+	struct http *http;
+	struct conn *conn;
+	struct MHD_Connection *mhd;
+	struct route_match match;
+	TAILQ_ENTRY(exchange) link;
+
+	struct buf body;
+	size_t charged; /* of http->bodies, until the end: a job holds what the body held */
+	uint64_t discarded;
+	bool is_refused; /* what is left of the body is discarded, then `failure` is the answer */
+	struct failure failure;
+
+	bool is_handled, is_suspended, is_gone;
+	struct watch hangup; /* while suspended: nobody else looks at the socket */
+	void (*on_gone)(void *arg);
+	void *on_gone_arg;
+
+	struct MHD_Response *response; /* until it is queued */
+	unsigned status;
+	size_t length; /* of the answer */
+
+	struct buf pending; /* of a stream */
+	size_t sent;        /* of pending */
+	bool is_finished;
+};
+
+/* http.c */
+void http_poke(struct http *http);
+void conn_allow(struct conn *conn, uint64_t ms); /* the client has that long for its next step */
+void conn_allow_bytes(struct conn *conn, uint64_t bytes); /* ... of that many bytes */
+void conn_wait(struct conn *conn);                        /* it is our turn: no deadline */
+
+/* exchange.c: callbacks of the daemon */
+enum MHD_Result exchange_on_request(void *http, struct MHD_Connection *mhd, const char *url,
+				    const char *method, const char *version, const char *bytes,
+				    size_t *len, void **state);
+void exchange_on_completed(void *http, struct MHD_Connection *mhd, void **state,
+			   enum MHD_RequestTerminationCode why);
+void exchange_cut(struct exchange *x); /* as if its client had gone */

@@ -1,0 +1,14 @@
+#pragma once
+/*
+ * lockdown - the server gives up what it does not need, before it reads a client's byte.
+ *
+ * Afterwards it is a process with an own uid, without capabilities, that can serve the
+ * sockets it has and read the accounts of control groups: no file for writing, no
+ * program, no new socket (engine/seccomp_server.def).
+ */
+#include "base/err.h"
+
+#include <sys/types.h>
+
+/* `uid`: become that, as root; 0: be what we are, which must not be root. */
+int lockdown_enter(uid_t uid, struct err *e) MUST_USE;

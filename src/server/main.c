@@ -1,0 +1,245 @@
+/*
+ * vial-server - the unprivileged half of `vial serve`: reads what clients send.
+ *
+ *   vial-server [--config FILE] [--listeners N] [--uid N] [--armed N] [--max N] [--queue N]
+ *
+ * Started by the keeper (keeper/serve.h) with the channel to it as descriptor 3 and the
+ * sockets that listen from 4 on.  It opens what it needs, locks itself in, and only then
+ * accepts.  SIGTERM: no new requests, those under way are finished, at most for a grace
+ * period.  When the keeper goes, it goes too, at once: no sandbox is left to wait for.
+ *
+ * A program of its own because libmicrohttpd brings libgnutls, which Debian does not
+ * have as a static library; and because a crash here must not be one of the keeper.
+ */
+#include "base/units.h"
+#include "lib/host.h"
+#include "server/lockdown.h"
+#include "server/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+enum {
+	KEEPER_FD = 3,
+	LISTEN_FD = 4,
+	DESCRIPTORS_WANTED = 65536,
+	DESCRIPTORS_OF_OURS = 256, /* beside those of connections and sandboxes */
+	DESCRIPTORS_PER_BOX = 16,
+	CONNECTIONS_MAX = 8192,
+	BODIES_MAX = 256 << 20,
+	PENDING_MAX = 8 << 20,
+	IDLE_MS = 75000,
+	PATIENCE_MS = 30000,
+	GRACE_US = 30 * 1000000,
+};
+
+struct options {
+	const char *config;
+	uint64_t listeners, uid, armed, max, queue;
+};
+
+struct process { /* this one */
+	struct server server;
+	struct watch keeper, signals;
+	struct timer grace;
+	bool lost_keeper;
+};
+
+/* ---- options --------------------------------------------------------------------------- */
+
+static int read_options(struct options *o, int argc, char **argv, struct err *e)
+{
+	static const struct option rows[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "listeners", required_argument, NULL, 'l' },
+		{ "uid", required_argument, NULL, 'u' },
+		{ "armed", required_argument, NULL, 'a' },
+		{ "max", required_argument, NULL, 'm' },
+		{ "queue", required_argument, NULL, 'q' },
+		{ 0 },
+	};
+
+	for (int c; (c = getopt_long(argc, argv, "", rows, NULL)) != -1;) {
+		uint64_t *number = c == 'l'   ? &o->listeners
+				   : c == 'u' ? &o->uid
+				   : c == 'a' ? &o->armed
+				   : c == 'm' ? &o->max
+				   : c == 'q' ? &o->queue
+					      : NULL;
+		if (c == 'c')
+			o->config = optarg;
+		else if (!number)
+			return err_set(e, ERR_INVALID, "started by 'vial serve', not by hand");
+		else if (units_count(number, optarg, e) < 0)
+			return -1;
+		else if (*number > UINT32_MAX - 1)
+			return err_set(e, ERR_INVALID, "%s is out of range", optarg);
+	}
+	return 0;
+}
+
+/* ---- the end --------------------------------------------------------------------------- */
+
+static void on_idle(void *arg)
+{
+	loop_stop(((struct process *)arg)->server.loop);
+}
+
+static void on_grace(struct timer *t)
+{
+	on_idle(holder_of(t, struct process, grace));
+}
+
+static void on_signal(struct watch *w, uint32_t events)
+{
+	struct process *p = holder_of(w, struct process, signals);
+	struct signalfd_siginfo info;
+	struct err e;
+
+	(void)events;
+	if (read(w->fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (p->server.is_draining || loop_set_timer(p->server.loop, &p->grace, GRACE_US, &e) < 0) {
+		loop_stop(p->server.loop); /* told twice */
+		return;
+	}
+	p->server.is_draining = true;
+	http_drain(p->server.http, on_idle, p);
+}
+
+static void on_keeper_gone(struct watch *w, uint32_t events)
+{
+	struct process *p = holder_of(w, struct process, keeper);
+
+	(void)events;
+	p->lost_keeper = true;
+	loop_stop(p->server.loop);
+}
+
+/* ---- the start ------------------------------------------------------------------------- */
+
+static int watch_signals(struct process *p, struct err *e)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		return err_sys(e, "signals");
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return err_sys(e, "signals");
+	p->signals = (struct watch){ .fd = fd, .on_ready = on_signal };
+	return loop_watch(p->server.loop, &p->signals, EPOLLIN, e);
+}
+
+/* The pool reads the channel; that it is closed must reach us even if nobody reads. */
+static int watch_keeper(struct process *p, struct err *e)
+{
+	int fd = fcntl(KEEPER_FD, F_DUPFD_CLOEXEC, LISTEN_FD);
+
+	if (fd < 0)
+		return err_sys(e, "keeper");
+	p->keeper = (struct watch){ .fd = fd, .on_ready = on_keeper_gone };
+	return loop_watch(p->server.loop, &p->keeper, EPOLLRDHUP, e);
+}
+
+/* As many descriptors as we may have; returns how many connections that is enough for. */
+static unsigned raise_limit(const struct options *o)
+{
+	struct rlimit files = { 1024, 1024 };
+	uint64_t ours = DESCRIPTORS_OF_OURS + DESCRIPTORS_PER_BOX * o->max;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		rlim_t want = DESCRIPTORS_WANTED;
+		if (geteuid() == 0 && files.rlim_max < want)
+			files.rlim_max = want;
+		files.rlim_cur = files.rlim_max < want ? files.rlim_max : want;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+		(void)getrlimit(RLIMIT_NOFILE, &files);
+	}
+	uint64_t left = files.rlim_cur > ours ? files.rlim_cur - ours : 0;
+	return left < 16 ? 16 : left < CONNECTIONS_MAX ? (unsigned)left : CONNECTIONS_MAX;
+}
+
+static int open_server(struct server *s, const struct options *o, struct err *e)
+{
+	const struct pool_options pool = { .armed_min = (unsigned)o->armed,
+					   .boxes_max = (unsigned)o->max,
+					   .queue_max = (unsigned)o->queue };
+	const struct http_options http = {
+		.routes = routes,
+		.arg = s,
+		.connections_max = raise_limit(o),
+		.bodies_max = BODIES_MAX,
+		.pending_max = PENDING_MAX,
+		.idle_ms = IDLE_MS,
+		.patience_ms = PATIENCE_MS,
+	};
+	struct vial_error error;
+
+	if (vial_open(&s->host, o->config, &error) < 0) {
+		*e = *err_of(&error);
+		return -1;
+	}
+	if (environments_load(&s->environments, s->host, e) < 0 ||
+	    pool_create(&s->pool, s->loop, KEEPER_FD, s->host, &s->environments, &pool, e) < 0 ||
+	    http_create(&s->http, s->loop, &http, e) < 0)
+		return -1;
+	s->start_us = loop_now();
+	return 0;
+}
+
+static int start(struct process *p, const struct options *o, struct err *e)
+{
+	struct server *s = &p->server;
+
+	if (close_range(LISTEN_FD + (unsigned)o->listeners, ~0u, 0) < 0)
+		return err_sys(e, "descriptors");
+	if (loop_create(&s->loop, e) < 0 || watch_signals(p, e) < 0 || watch_keeper(p, e) < 0 ||
+	    open_server(s, o, e) < 0)
+		return -1;
+	if (lockdown_enter((uid_t)o->uid, e) < 0)
+		return -1;
+	for (uint64_t i = 0; i < o->listeners; i++)
+		if (http_listen(s->http, LISTEN_FD + (int)i, e) < 0)
+			return err_context(e, "socket %d", LISTEN_FD + (int)i);
+	return 0;
+}
+
+static void finish(struct process *p)
+{
+	struct server *s = &p->server;
+
+	http_free(s->http);
+	pool_free(s->pool);
+	runs_forget(s);
+	environments_done(&s->environments);
+	vial_close(s->host);
+	loop_free(s->loop);
+}
+
+int main(int argc, char **argv)
+{
+	struct process p = { .keeper.fd = -1, .signals.fd = -1, .grace.on_due = on_grace };
+	struct options o = { .listeners = 1, .armed = 4, .max = 64, .queue = 256 };
+	struct err e;
+
+	int failed = read_options(&o, argc, argv, &e);
+	if (failed == 0)
+		failed = start(&p, &o, &e);
+	if (failed == 0)
+		failed = loop_run(p.server.loop, &e);
+	if (failed < 0)
+		(void)fprintf(stderr, "vial-server: %s\n", e.msg);
+	finish(&p);
+	return failed < 0 || p.lost_keeper ? 1 : 0;
+}
