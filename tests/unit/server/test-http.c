@@ -1,0 +1,679 @@
+#include "server/http_impl.h"
+#include "test.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/* ---- a server with routes of its own, and one client ------------------------------------ */
+
+struct fixture {
+	struct loop *loop;
+	struct http *http;
+	struct exchange *waiting; /* of GET /later and GET /stream */
+	int gone, idle;
+
+	int client;
+	struct watch reader;
+	struct timer patience;
+	struct buf got;
+	const char *until;
+	bool is_closed, timed_out;
+};
+
+static void say(struct exchange *x, const char *key, int64_t number)
+{
+	struct buf out = BUF_INIT(4096);
+
+	buf_printf(&out, "{\"%s\":%lld}", key, (long long)number);
+	exchange_reply(x, 200, &out);
+}
+
+static void echo(struct exchange *x, void *arg)
+{
+	struct buf out = BUF_INIT(4096);
+
+	(void)arg;
+	buf_printf(&out, "{\"id\":\"%s\"}", exchange_id(x));
+	exchange_reply(x, 200, &out);
+}
+
+static void measure(struct exchange *x, void *arg)
+{
+	size_t len;
+
+	(void)arg;
+	(void)exchange_body(x, &len);
+	say(x, "len", (int64_t)len);
+}
+
+static void on_gone(void *arg)
+{
+	struct fixture *f = arg;
+
+	f->gone++;
+	f->waiting = NULL;
+}
+
+static void later(struct exchange *x, void *arg)
+{
+	struct fixture *f = arg;
+
+	f->waiting = x;
+	exchange_on_gone(x, on_gone, f);
+}
+
+static void stream(struct exchange *x, void *arg)
+{
+	later(x, arg);
+	exchange_stream(x, "application/x-ndjson");
+}
+
+static const struct route toy_routes[] = {
+	{ "GET", "/echo/{id}", echo, 0, "" },    { "POST", "/measure", measure, 1000000, "" },
+	{ "GET", "/later", later, 0, "" },       { "GET", "/stream", stream, 0, "" },
+	{ "DELETE", "/echo/{id}", echo, 0, "" }, { 0 },
+};
+
+static void on_patience(struct timer *t)
+{
+	struct fixture *f = holder_of(t, struct fixture, patience);
+
+	f->timed_out = true;
+	loop_stop(f->loop);
+}
+
+static void on_readable(struct watch *w, uint32_t events)
+{
+	struct fixture *f = holder_of(w, struct fixture, reader);
+	char chunk[65536];
+	ssize_t n = read(w->fd, chunk, sizeof(chunk));
+
+	(void)events;
+	if (n > 0)
+		buf_add(&f->got, chunk, (size_t)n);
+	if (n == 0 || (n < 0 && errno != EAGAIN)) {
+		f->is_closed = true;
+		loop_unwatch(f->loop, w);
+		loop_stop(f->loop);
+	}
+	if (f->until && strstr(buf_str(&f->got), f->until))
+		loop_stop(f->loop);
+}
+
+static int connect_client(struct fixture *f, struct err *e)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return err_sys(e, "socketpair");
+	f->client = pair[0];
+	f->reader = (struct watch){ .fd = pair[0], .on_ready = on_readable };
+	f->is_closed = false;
+	if (http_add(f->http, pair[1], e) < 0)
+		return -1;
+	return loop_watch(f->loop, &f->reader, EPOLLIN, e);
+}
+
+static int fixture_open(struct fixture *f, struct err *e)
+{
+	const struct http_options options = {
+		.routes = toy_routes,
+		.arg = f,
+		.connections_max = 10,
+		.bodies_max = 1500000,
+		.pending_max = 300000,
+		.idle_ms = 200,
+		.patience_ms = 200,
+	};
+
+	*f = (struct fixture){ .client = -1,
+			       .patience.on_due = on_patience,
+			       .got = BUF_INIT(8u << 20) };
+	if (loop_create(&f->loop, e) < 0 || http_create(&f->http, f->loop, &options, e) < 0)
+		return -1;
+	return connect_client(f, e);
+}
+
+static void hang_up(struct fixture *f)
+{
+	loop_unwatch(f->loop, &f->reader);
+	closep(&f->client);
+	f->client = -1;
+}
+
+static void fixture_close(struct fixture *f)
+{
+	if (f->loop)
+		hang_up(f);
+	http_free(f->http);
+	loop_free(f->loop);
+	buf_done(&f->got);
+}
+
+/* Serve until `until` was read, the connection closed, or so much time has passed. */
+static int pump(struct fixture *f, const char *until, unsigned ms, struct err *e)
+{
+	f->until = until;
+	f->timed_out = false;
+	if (loop_set_timer(f->loop, &f->patience, ms * 1000ull, e) < 0 || loop_run(f->loop, e) < 0)
+		return -1;
+	loop_cancel_timer(f->loop, &f->patience);
+	return 0;
+}
+
+static void post(struct fixture *f, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (write(f->client, text, len) != (ssize_t)len)
+		abort();
+}
+
+static int ask(struct fixture *f, const char *text, const char *until, struct err *e)
+{
+	buf_reset(&f->got);
+	post(f, text);
+	return pump(f, until, 5000, e);
+}
+
+#define HEAD "HTTP/1.1\r\nHost: localhost\r\n"
+#define FIXTURE                                                                                    \
+	AUTO(fixture_close) struct fixture f = { 0 };                                              \
+	struct err e = { 0 };                                                                      \
+	CHECK_OK(fixture_open(&f, &e))
+#define CHECK_GOT(part)                                                                            \
+	do {                                                                                       \
+		if (!strstr(buf_str(&f.got), part))                                                \
+			STOP(TEST_FAIL, "no \"%s\" in \"%.1000s\"", part, buf_str(&f.got));        \
+	} while (0)
+
+/* ---- requests -------------------------------------------------------------------------- */
+
+TEST(a_request_is_answered_and_the_connection_kept)
+{
+	FIXTURE;
+
+	for (int i = 0; i < 3; i++) {
+		CHECK_OK(ask(&f, "GET /echo/seven " HEAD "\r\n", "\"id\":\"seven\"}", &e));
+		CHECK_GOT("HTTP/1.1 200 OK\r\n");
+		CHECK_GOT("Content-Type: application/json\r\n");
+	}
+	CHECK_INT(http_state(f.http).connections, 1);
+	CHECK_INT(http_state(f.http).requests, 3);
+}
+
+TEST(pipelined_requests_are_answered_in_order)
+{
+	FIXTURE;
+
+	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "\r\nGET /echo/2 " HEAD "\r\nGET /echo/3 " HEAD "\r\n",
+		     "\"id\":\"3\"}", &e));
+	const char *one = strstr(buf_str(&f.got), "\"id\":\"1\""),
+		   *two = strstr(buf_str(&f.got), "\"id\":\"2\""),
+		   *three = strstr(buf_str(&f.got), "\"id\":\"3\"");
+	CHECK(one && two && three && one < two && two < three);
+}
+
+TEST(a_body_may_come_in_pieces_and_in_chunks)
+{
+	FIXTURE;
+
+	buf_reset(&f.got);
+	post(&f,
+	     "POST /measure " HEAD "Content-Type: application/json\r\nContent-Length: 6\r\n\r\nab");
+	CHECK_OK(pump(&f, "never", 20, &e));
+	CHECK_OK(ask(&f, "cdef", "\"len\":6}", &e));
+	CHECK_GOT("200 OK");
+	CHECK_OK(ask(&f,
+		     "POST /measure " HEAD "Content-Type: application/json\r\n"
+		     "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n",
+		     "\"len\":7}", &e));
+	CHECK_GOT("200 OK");
+}
+
+TEST(what_has_no_route_is_said_so)
+{
+	FIXTURE;
+
+	CHECK_OK(ask(&f, "GET /nowhere " HEAD "\r\n", "}}", &e));
+	CHECK_GOT("404 Not Found");
+	CHECK_GOT(
+		"{\"error\":{\"code\":\"gone\",\"message\":\"there is no /nowhere\",\"field\":null");
+	CHECK_OK(ask(&f, "PUT /echo/1 " HEAD "\r\n", "}}", &e));
+	CHECK_GOT("405 Method Not Allowed");
+	CHECK_GOT("Allow: GET, DELETE\r\n");
+}
+
+TEST(a_head_request_has_no_body)
+{
+	FIXTURE;
+
+	CHECK_OK(ask(&f, "HEAD /echo/1 " HEAD "\r\n", "\r\n\r\n", &e));
+	CHECK_GOT("200 OK");
+	CHECK(!strstr(buf_str(&f.got), "\"id\""));
+}
+
+/* ---- bounds ---------------------------------------------------------------------------- */
+
+TEST(a_body_of_another_type_is_refused)
+{
+	FIXTURE;
+
+	CHECK_OK(ask(&f,
+		     "POST /measure " HEAD "Content-Type: application/x-www-form-urlencoded\r\n"
+		     "Content-Length: 2\r\n\r\n{}",
+		     "}}", &e));
+	CHECK_GOT("415 Unsupported Media Type");
+	/* The body was read all the same: the connection is good for more. */
+	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e));
+	CHECK_GOT("200 OK");
+}
+
+TEST(a_body_beyond_its_routes_limit_is_refused)
+{
+	FIXTURE;
+
+	CHECK_OK(ask(&f,
+		     "POST /measure " HEAD
+		     "Content-Type: application/json\r\nExpect: 100-continue\r\n"
+		     "Content-Length: 1000001\r\n\r\n",
+		     "}}", &e));
+	CHECK_GOT("413 ");
+	CHECK_GOT("\"code\":\"limit\"");
+	CHECK(!strstr(buf_str(&f.got), "100 Continue"));
+
+	hang_up(&f);
+	CHECK_OK(connect_client(&f, &e));
+	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "Content-Length: 3\r\n\r\nabc", "}}", &e));
+	CHECK_GOT("413 ");
+	CHECK_GOT("no body is taken here");
+}
+
+/* Nothing is announced with chunks, so what comes is counted. */
+TEST(a_chunked_body_beyond_the_limit_is_refused_without_being_kept)
+{
+	FIXTURE;
+	char piece[10006];
+
+	memset(piece, 'x', sizeof(piece));
+	memcpy(piece, "2710\r\n", 6);
+	buf_reset(&f.got);
+	post(&f, "POST /measure " HEAD "Content-Type: application/json\r\n"
+		 "Transfer-Encoding: chunked\r\n\r\n");
+	for (int i = 0; i < 120; i++) {
+		CHECK_INT(write(f.client, piece, sizeof(piece)), sizeof(piece));
+		post(&f, "\r\n");
+		CHECK_OK(pump(&f, "413", 3, &e));
+	}
+	CHECK_INT(f.http->bodies, 0);
+	CHECK_OK(ask(&f, "0\r\n\r\n", "}}", &e));
+	CHECK_GOT("413 ");
+}
+
+TEST(bodies_held_at_once_are_bounded)
+{
+	FIXTURE;
+
+	f.http->bodies = f.http->options.bodies_max - 3;
+	CHECK_OK(ask(&f,
+		     "POST /measure " HEAD "Content-Type: application/json\r\n"
+		     "Content-Length: 4\r\n\r\nabcd",
+		     "}}", &e));
+	CHECK_GOT("503 Service Unavailable");
+	CHECK_GOT("Retry-After: 1\r\n");
+	CHECK_GOT("\"code\":\"busy\"");
+	CHECK_INT(f.http->bodies, f.http->options.bodies_max - 3);
+}
+
+TEST(headers_are_bounded)
+{
+	FIXTURE;
+	auto_buf struct buf text = BUF_INIT(100000);
+
+	buf_add_str(&text, "GET /echo/1 " HEAD);
+	for (int i = 0; i < 17; i++)
+		buf_printf(&text, "X-%d: %01000d\r\n", i, 0);
+	buf_add_str(&text, "\r\n");
+	CHECK_OK(ask(&f, text.data, "}}", &e));
+	CHECK_GOT("431 ");
+	CHECK_GOT("\"code\":\"limit\"");
+
+	/* More than a connection's whole memory: the library itself says no. */
+	hang_up(&f);
+	CHECK_OK(connect_client(&f, &e));
+	buf_reset(&text);
+	buf_printf(&text, "GET /echo/1 " HEAD "X: %040000d\r\n\r\n", 0);
+	CHECK_OK(ask(&f, text.data, NULL, &e));
+	CHECK_GOT(" 431 ");
+	CHECK(f.is_closed);
+}
+
+TEST(a_length_that_could_be_read_in_two_ways_is_refused)
+{
+	static const char *const heads[] = {
+		"Content-Length: 3\r\nContent-Length: 4\r\n",
+		"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+		"Transfer-Encoding: gzip\r\n",
+		"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+	};
+	FIXTURE;
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		char text[400];
+		(void)snprintf(text, sizeof(text),
+			       "POST /measure " HEAD "Content-Type: application/json\r\n%s\r\nabc"
+			       "GET /echo/smuggled " HEAD "\r\n",
+			       heads[i]);
+		CHECK_OK(ask(&f, text, NULL, &e));
+		CHECK_GOT(" 400 ");
+		CHECK(f.is_closed && !strstr(buf_str(&f.got), "smuggled"));
+		hang_up(&f);
+		CHECK_OK(connect_client(&f, &e));
+	}
+}
+
+TEST(a_web_page_is_not_answered)
+{
+	FIXTURE;
+
+	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "Origin: http://evil.example\r\n\r\n", "}}", &e));
+	CHECK_GOT("403 Forbidden");
+	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "Origin: null\r\n\r\n", "}}", &e));
+	CHECK_GOT("403 Forbidden");
+	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "Origin: http://localhost\r\n\r\n", "\"id\"", &e));
+	CHECK_GOT("200 OK");
+}
+
+/* ---- time ------------------------------------------------------------------------------ */
+
+TEST(an_idle_connection_is_closed)
+{
+	FIXTURE;
+
+	CHECK_OK(pump(&f, NULL, 2000, &e));
+	CHECK(f.is_closed && !f.timed_out);
+	CHECK_OK(pump(&f, NULL, 20, &e));
+	CHECK_INT(http_state(f.http).connections, 0);
+}
+
+TEST(a_head_that_dribbles_in_is_cut_off)
+{
+	FIXTURE;
+
+	post(&f, "GET /echo/1 HTTP/1.1\r\n");
+	for (int i = 0; i < 100 && !f.is_closed; i++) {
+		(void)!send(f.client, "X: y\r\n", 6, MSG_NOSIGNAL);
+		CHECK_OK(pump(&f, NULL, 10, &e));
+	}
+	CHECK(f.is_closed);
+	CHECK_INT(f.got.len, 0);
+}
+
+TEST(a_body_that_dribbles_in_is_cut_off)
+{
+	FIXTURE;
+
+	post(&f,
+	     "POST /measure " HEAD "Content-Type: application/json\r\nContent-Length: 500\r\n\r\n");
+	for (int i = 0; i < 100 && !f.is_closed; i++) {
+		(void)!send(f.client, "x", 1, MSG_NOSIGNAL);
+		CHECK_OK(pump(&f, NULL, 10, &e));
+	}
+	CHECK(f.is_closed);
+	CHECK_INT(f.http->bodies, 0);
+}
+
+TEST(a_handler_may_take_its_time)
+{
+	FIXTURE;
+
+	post(&f, "GET /later " HEAD "\r\n");
+	CHECK_OK(pump(&f, NULL, 600, &e)); /* longer than any deadline of the client's */
+	CHECK(f.waiting && !f.is_closed && f.timed_out);
+	say(f.waiting, "late", 1);
+	CHECK_OK(pump(&f, "\"late\":1}", 2000, &e));
+	CHECK(!f.timed_out);
+	CHECK_INT(f.gone, 0);
+	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e));
+}
+
+/* ---- clients that go -------------------------------------------------------------------- */
+
+TEST(a_client_that_goes_while_it_waits_is_noticed_at_once)
+{
+	FIXTURE;
+
+	post(&f, "GET /later " HEAD "\r\n");
+	CHECK_OK(pump(&f, NULL, 20, &e));
+	CHECK(f.waiting);
+	hang_up(&f);
+	CHECK_OK(pump(&f, NULL, 20, &e));
+	CHECK_INT(f.gone, 1);
+	CHECK_INT(http_state(f.http).exchanges, 0);
+	CHECK_INT(http_state(f.http).connections, 0);
+}
+
+/* All is said, but somebody still listens: printf ... | nc -N -U. */
+TEST(a_half_closed_client_has_its_answer)
+{
+	FIXTURE;
+
+	post(&f, "GET /later " HEAD "\r\n");
+	CHECK_OK(pump(&f, NULL, 20, &e));
+	CHECK_INT(shutdown(f.client, SHUT_WR), 0);
+	CHECK_OK(pump(&f, NULL, 50, &e));
+	CHECK_INT(f.gone, 0);
+	say(f.waiting, "late", 1);
+	CHECK_OK(pump(&f, "\"late\":1}", 2000, &e));
+	CHECK(!f.timed_out);
+}
+
+TEST(what_waits_at_the_end_is_told)
+{
+	FIXTURE;
+
+	post(&f, "GET /later " HEAD "\r\n");
+	CHECK_OK(pump(&f, NULL, 20, &e));
+	CHECK(f.waiting);
+	http_free(take_ptr(&f.http));
+	CHECK_INT(f.gone, 1);
+}
+
+/* ---- streams --------------------------------------------------------------------------- */
+
+TEST(a_stream_arrives_piece_by_piece)
+{
+	FIXTURE;
+
+	buf_reset(&f.got);
+	post(&f, "GET /stream " HEAD "\r\n");
+	CHECK_OK(pump(&f, "\r\n\r\n", 2000, &e));
+	CHECK_GOT("200 OK");
+	CHECK_GOT("Transfer-Encoding: chunked");
+	for (int i = 0; i < 3; i++) {
+		char line[32];
+		(void)snprintf(line, sizeof(line), "{\"line\":%d}\n", i);
+		CHECK(exchange_send(f.waiting, line, strlen(line)));
+		line[strlen(line) - 1] = '\0';
+		CHECK_OK(pump(&f, line, 2000, &e));
+		CHECK(!f.timed_out);
+	}
+	CHECK_OK(pump(&f, NULL, 500, &e)); /* silence of ours is no fault of the client's */
+	CHECK(!f.is_closed);
+	exchange_finish(f.waiting, "{\"end\":1}\n", 10);
+	CHECK_OK(pump(&f, "\r\n0\r\n\r\n", 2000, &e));
+	CHECK_GOT("{\"end\":1}");
+	CHECK(!f.timed_out);
+	CHECK_INT(f.gone, 0);
+	CHECK_OK(
+		ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e)); /* and the connection is kept */
+}
+
+TEST(a_stream_nobody_reads_is_bounded)
+{
+	FIXTURE;
+	static char line[10000];
+	size_t sent = 0;
+
+	memset(line, 'x', sizeof(line));
+	post(&f, "GET /stream " HEAD "\r\n");
+	CHECK_OK(pump(&f, NULL, 20, &e));
+	loop_unwatch(f.loop, &f.reader);
+	while (sent < (8u << 20) && exchange_send(f.waiting, line, sizeof(line))) {
+		sent += sizeof(line);
+		CHECK_OK(pump(&f, NULL, 1, &e));
+	}
+	/* What the socket takes, and what may be pending. */
+	CHECK(sent > 300000 && sent < 2000000);
+	CHECK(f.waiting->pending.cap < 2 * 700000);
+	CHECK_OK(pump(&f, NULL, 2000, &e)); /* its patience is over */
+	CHECK_INT(f.gone, 1);
+	CHECK_INT(http_state(f.http).connections, 0);
+}
+
+TEST(a_client_that_leaves_a_stream_is_noticed)
+{
+	FIXTURE;
+
+	post(&f, "GET /stream " HEAD "\r\n");
+	CHECK_OK(pump(&f, NULL, 20, &e));
+	CHECK(exchange_send(f.waiting, "{}\n", 3));
+	CHECK_OK(pump(&f, "{}", 1000, &e));
+	hang_up(&f);
+	CHECK_OK(pump(&f, NULL, 20, &e));
+	CHECK_INT(f.gone, 1);
+	CHECK_INT(http_state(f.http).exchanges, 0);
+}
+
+TEST(an_old_client_has_its_stream_until_the_end)
+{
+	FIXTURE;
+
+	post(&f, "GET /stream HTTP/1.0\r\n\r\n");
+	CHECK_OK(pump(&f, "\r\n\r\n", 1000, &e));
+	exchange_finish(f.waiting, "{\"end\":1}\n", 10);
+	CHECK_OK(pump(&f, NULL, 1000, &e));
+	CHECK(f.is_closed);
+	CHECK_STR(f.got.data + f.got.len - 14, "\r\n\r\n{\"end\":1}\n");
+}
+
+/* ---- the end --------------------------------------------------------------------------- */
+
+static void on_idle(void *arg)
+{
+	struct fixture *f = arg;
+
+	f->idle++;
+	loop_stop(f->loop);
+}
+
+TEST(draining_lets_answers_out_and_nothing_in)
+{
+	FIXTURE;
+	int busy;
+
+	post(&f, "GET /later " HEAD "\r\n");
+	CHECK_OK(pump(&f, NULL, 20, &e));
+	busy = f.client;
+	loop_unwatch(f.loop, &f.reader);
+	CHECK_OK(connect_client(&f, &e)); /* one that has not asked yet */
+	CHECK_OK(pump(&f, NULL, 20, &e));
+
+	http_drain(f.http, on_idle, &f);
+	CHECK_OK(pump(&f, NULL, 1000, &e));
+	CHECK(f.is_closed && f.idle == 0);
+	CHECK(f.waiting);
+	say(f.waiting, "late", 1);
+	CHECK_OK(pump(&f, NULL, 1000, &e));
+	CHECK_INT(f.idle, 1);
+
+	char answer[1000] = "";
+	CHECK(read(busy, answer, sizeof(answer) - 1) > 0);
+	(void)close(busy);
+	CHECK(strstr(answer, "Connection: close\r\n") && strstr(answer, "\"late\":1"));
+}
+
+/* ---- listening ------------------------------------------------------------------------- */
+
+TEST(connections_beyond_the_limit_wait_their_turn)
+{
+	FIXTURE;
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	auto_close int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	static const char later_text[] = "GET /later " HEAD "\r\n";
+	int clients[12];
+
+	(void)snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "vial-test-http-%d", getpid());
+	CHECK_INT(bind(listener, (struct sockaddr *)&name, sizeof(name)), 0);
+	CHECK_INT(listen(listener, 16), 0);
+	CHECK_OK(http_listen(f.http, take_fd(&listener), &e));
+	for (int i = 0; i < 12; i++) {
+		clients[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		CHECK_INT(connect(clients[i], (struct sockaddr *)&name, sizeof(name)), 0);
+		CHECK_INT(write(clients[i], later_text, strlen(later_text)), strlen(later_text));
+	}
+	CHECK_OK(pump(&f, NULL, 50, &e));
+	CHECK_INT(http_state(f.http).connections, 10);
+	/* One leaves; the next is served, and the last still waits. */
+	CHECK_INT(close(clients[0]), 0);
+	CHECK_OK(pump(&f, NULL, 50, &e));
+	CHECK_INT(http_state(f.http).connections, 10);
+	CHECK_INT(http_state(f.http).requests, 10);
+	for (int i = 1; i < 12; i++)
+		CHECK_INT(close(clients[i]), 0);
+	CHECK_OK(pump(&f, NULL, 50, &e));
+	CHECK_INT(http_state(f.http).exchanges, 0);
+	CHECK_INT(http_state(f.http).connections, 1);
+}
+
+static int connect_by_tcp(struct fixture *f, struct err *e)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(at);
+	auto_close int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (bind(listener, (struct sockaddr *)&at, len) < 0 || listen(listener, 16) < 0 ||
+	    getsockname(listener, (struct sockaddr *)&at, &len) < 0)
+		return err_sys(e, "tcp");
+	if (http_listen(f->http, take_fd(&listener), e) < 0)
+		return -1;
+	hang_up(f);
+	f->client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (connect(f->client, (struct sockaddr *)&at, len) < 0)
+		return err_sys(e, "connect");
+	f->reader = (struct watch){ .fd = f->client, .on_ready = on_readable };
+	f->is_closed = false;
+	return loop_watch(f->loop, &f->reader, EPOLLIN, e);
+}
+
+TEST(over_tcp_only_names_of_this_machine_are_answered)
+{
+	FIXTURE;
+
+	CHECK_OK(connect_by_tcp(&f, &e));
+	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e));
+	CHECK_GOT("200 OK");
+	CHECK_OK(ask(&f, "GET /echo/1 HTTP/1.1\r\nHost: evil.example\r\n\r\n", "}}", &e));
+	CHECK_GOT("403 Forbidden");
+	CHECK_GOT("\"code\":\"denied\"");
+	CHECK_OK(ask(&f, "GET /echo/1 HTTP/1.0\r\n\r\n", "}}", &e));
+	CHECK_GOT("403 Forbidden");
+}
+
+TEST(a_tcp_client_that_goes_is_noticed_at_once)
+{
+	FIXTURE;
+
+	CHECK_OK(connect_by_tcp(&f, &e));
+	post(&f, "GET /later " HEAD "\r\n");
+	CHECK_OK(pump(&f, NULL, 50, &e));
+	CHECK(f.waiting);
+	hang_up(&f);
+	CHECK_OK(pump(&f, NULL, 50, &e));
+	CHECK_INT(f.gone, 1);
+	CHECK_INT(http_state(f.http).connections, 0);
+}

@@ -1,0 +1,51 @@
+#include "server/route.h"
+#include "test.h"
+
+static const struct route table[] = {
+	{ "GET", "/a", NULL, 0, "" },
+	{ "POST", "/a", NULL, 1, "" },
+	{ "DELETE", "/a/{id}", NULL, 0, "" },
+	{ 0 },
+};
+
+static const struct route *find(struct route_match *m, const char *method, const char *path)
+{
+	route_find(m, table, method, path);
+	return m->route;
+}
+
+TEST(a_route_is_found_by_method_and_path)
+{
+	struct route_match m;
+
+	CHECK(find(&m, "GET", "/a") == &table[0]);
+	CHECK(find(&m, "HEAD", "/a") == &table[0]);
+	CHECK(find(&m, "POST", "/a") == &table[1]);
+	CHECK(find(&m, "DELETE", "/a/17") == &table[2]);
+	CHECK_STR(m.id, "17");
+}
+
+TEST(a_segment_is_one_segment)
+{
+	struct route_match m;
+	char path[200] = "/a/";
+
+	CHECK(!find(&m, "DELETE", "/a/"));
+	CHECK(!find(&m, "DELETE", "/a/1/2"));
+	CHECK(!find(&m, "DELETE", "/a"));
+	memset(path + 3, '1', ROUTE_ID_MAX);
+	CHECK(!find(&m, "DELETE", path));
+	path[3 + ROUTE_ID_MAX - 1] = '\0';
+	CHECK(find(&m, "DELETE", path));
+}
+
+TEST(a_path_without_that_method_says_which_it_has)
+{
+	struct route_match m;
+
+	CHECK(!find(&m, "PUT", "/a"));
+	CHECK_STR(m.allow, "GET, POST");
+	CHECK(!find(&m, "GET", "/b"));
+	CHECK_STR(m.allow, "");
+	CHECK(!find(&m, "", ""));
+}
