@@ -104,10 +104,6 @@ static int start_zygote(int *ret_pidfd, const int *fds, size_t fd_count, struct 
 
 	if (fd_count != ORDER_ZYGOTE_FDS_)
 		return err_set(e, ERR_BUG, "zygote: %zu descriptors", fd_count);
-	/* The last guest's namespace is not its. */
-	auto_close int own = SYS(open, "/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
-	if (own < 0 || SYS(setns, own, CLONE_NEWPID) < 0)
-		return err_sys(e, "zygote: own processes");
 	pid_t pid = SYS(sys_clone3, &args);
 	if (pid == 0)
 		become_zygote(fds);
@@ -119,6 +115,12 @@ static int start_zygote(int *ret_pidfd, const int *fds, size_t fd_count, struct 
 
 /* ---- orders ---------------------------------------------------------------------------- */
 
+/* After a guest: what is forked next belongs to the nest again, not to that guest's slot. */
+static int return_home(int home, struct err *e)
+{
+	return SYS(setns, home, CLONE_NEWPID) < 0 ? err_sys(e, "own processes") : 0;
+}
+
 _Noreturn static void guest_main_in_slot(const struct order *order, int status)
 {
 	if (order->is_parked)
@@ -128,6 +130,8 @@ _Noreturn static void guest_main_in_slot(const struct order *order, int status)
 
 int stem_main(void)
 {
+	int home = SYS(open, "/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+
 	(void)prctl(PR_SET_NAME, "vial-stem", 0, 0, 0);
 	for (;;) {
 		struct order order;
@@ -144,6 +148,8 @@ int stem_main(void)
 		case ORDER_GUEST:
 			if (zygote_fork(&pidfd, &order, fds, fd_count, &e) == 0)
 				guest_main_in_slot(&order, fds[ORDER_GUEST_STATUS]);
+			if (return_home(home, &e) < 0)
+				return 1; /* of no more use: the nest is made anew */
 			break;
 		case ORDER_ZYGOTE:
 			(void)start_zygote(&pidfd, fds, fd_count, &e);
