@@ -94,6 +94,74 @@ VIAL_API int vial_prepare(struct vial *host, const char *language,
 			  void (*progress)(const char *line, void *arg), void *arg,
 			  struct vial_error *error);
 
+/* ---- environments ---------------------------------------------------------------------- */
+
+struct vial_package {
+	const char *name, *version;
+	const char *hash; /* "sha256:..." of what was installed; "" when it was not known */
+};
+
+/* What code finds inside: a language of the host, or one with packages of its own. */
+struct vial_environment {
+	const char *name, *language;
+	const char *problem;        /* why it cannot be used; "" when it can: then the rest is there */
+	const char *tool;           /* the interpreter or compiler */
+	const char *path;           /* its directory; NULL: the host's own language, and no more */
+	const char *const *preload; /* modules that a warm interpreter has imported; ends in NULL */
+	const char *built_at;       /* "2026-11-16T09:30:00Z" */
+	const char *built_with;     /* "Python 3.11.2, pip 23.0.1" */
+	uint64_t bytes;             /* on disk */
+	const struct vial_package *packages;
+	size_t package_count;
+};
+
+/* The host's languages, then what was built, by name.  Free it. */
+struct vial_environment_list {
+	const struct vial_environment *items;
+	size_t count;
+};
+VIAL_API int vial_environments(const struct vial_environment_list **ret, struct vial *host,
+			       struct vial_error *error);
+VIAL_API void vial_environments_free(const struct vial_environment_list *list); /* NULL is fine */
+
+/* By name, or by an alias of a language; NULL: there is none. */
+VIAL_API const struct vial_environment *
+vial_environment_find(const struct vial_environment_list *list, const char *name);
+
+/* How far a build is.  A step is "resolve", "download", "install", "compile" or "check", with
+ * `total` 0 while it is not known; "log" is a line of what the installer says; "current" means
+ * that there is nothing to do. */
+struct vial_build_progress {
+	const char *step, *text;
+	unsigned done, total;
+};
+
+struct vial_build {
+	const char *source;            /* a requirements file, or a directory with one and an
+					  environment.yaml; NULL: what vial ships under the name */
+	const char *language;          /* NULL: what environment.yaml says, else "python" */
+	const char *const *preload;    /* modules, ends in NULL; NULL: what environment.yaml says */
+	const char *const *find_links; /* directories of wheels, ends in NULL; or NULL */
+	int no_index;                  /* find_links only: no index, and no network */
+	int locked;                    /* the exact versions of its lock (of `source`'s, when given) */
+	int from_source;               /* packages without a wheel: their code runs, in a sandbox */
+	int again;                     /* even when it is there and the same */
+	/* Called several times a second; anything but 0 stops the build.  May be NULL. */
+	int (*progress)(const struct vial_build_progress *now, void *arg);
+	void *arg;
+};
+
+/* Build it from packages, in a sandbox.  It appears, or replaces its older self, when complete:
+ * VIAL_BUSY while somebody else builds the same. */
+VIAL_API int vial_environment_build(struct vial *host, const char *name,
+				    const struct vial_build *build, struct vial_error *error);
+
+/* VIAL_BUSY while a run or a daemon uses it. */
+VIAL_API int vial_environment_remove(struct vial *host, const char *name,
+				     struct vial_error *error);
+
+/* ---- limits ---------------------------------------------------------------------------- */
+
 struct vial_limit {
 	const char *name, *doc;
 	const char *value; /* the default, for people: "512 MiB" */
@@ -103,9 +171,14 @@ VIAL_API void vial_limits(const struct vial_limit **ret, size_t *ret_count);
 
 /* ---- job ------------------------------------------------------------------------------- */
 
+/* `language` may also be the name of an environment. */
 VIAL_API int vial_job_create(struct vial_job **ret, struct vial *host, const char *language,
 			     struct vial_error *error);
 VIAL_API void vial_job_free(struct vial_job *job); /* NULL is fine */
+
+/* Run it in a built environment of its language. */
+VIAL_API int vial_job_environment(struct vial_job *job, const char *name,
+				  struct vial_error *error);
 
 /* The program's text.  `name` is what tracebacks show; NULL: the language's usual name. */
 VIAL_API int vial_job_code(struct vial_job *job, const char *name, const void *bytes, size_t len,

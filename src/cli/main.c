@@ -24,6 +24,7 @@ static const struct verb verbs[] = {
 	{ "languages", "",              languages_main, "the languages this host can run" },
 	{ "doctor",    "",              doctor_main,    "what this host can enforce" },
 	{ "prepare",   "[LANG...]",     prepare_main,   "fill the build caches" },
+	{ "env",       "VERB ...",      env_main,       "languages with packages of their own" },
 	{ "ps",        "",              ps_main,        "what the local daemon is running" },
 	{ "kill",      "ID...",         kill_main,      "end runs of the local daemon" },
 };

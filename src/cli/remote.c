@@ -256,7 +256,10 @@ static int write_body(struct buf *out, const struct request *req, struct err *e)
 	struct json j = { .out = out };
 
 	json_open(&j, NULL, '{');
-	json_string(&j, "language", req->language);
+	if (req->environment)
+		json_string(&j, "environment", req->environment);
+	else
+		json_string(&j, "language", req->language);
 	json_bytes(&j, "code", buf_str(&req->text), req->text.len);
 	if (req->name) {
 		if (!is_text(req->name, strlen(req->name)))

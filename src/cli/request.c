@@ -151,6 +151,8 @@ static const struct option own_rows[] = {
 	{ NULL, 0, NULL, "Program", 0, NULL },
 	{ "language", 'l', "LANG",
 	  "the language; default: by the file's extension or #! line", AT(language) },
+	{ "environment", 'E', "NAME",
+	  "with the packages of an environment (see vial env list)", AT(environment) },
 	{ "code", 'c', "CODE",
 	  "run this text instead of a file", AT(code) },
 	{ "stdin", 0, "FILE",
@@ -285,13 +287,15 @@ static int create_job(struct request *req, const char *source, struct err *e)
 		return -1;
 	if (!source)
 		buf_add_str(text, req->code);
-	if (!req->language && is_file)
+	if (!req->language && !req->environment && is_file)
 		req->language = vial_language_of(source);
-	if (!req->language)
+	if (!req->language && !req->environment)
 		return unknown_language(req->host, source ? source : "-c", e);
 
 	req->name = !is_file ? NULL : slash ? slash + 1 : source;
-	if (vial_job_create(&req->job, req->host, req->language, &error) < 0 ||
+	if (vial_job_create(&req->job, req->host, req->language ? req->language : req->environment,
+			    &error) < 0 ||
+	    (req->environment && vial_job_environment(req->job, req->environment, &error) < 0) ||
 	    vial_job_code(req->job, req->name, buf_str(text), text->len, &error) < 0)
 		return cli_from_vial(e, &error);
 	return 0;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 struct request {
-	const char *language, *code, *input, *export_to, *config;
+	const char *language, *environment, *code, *input, *export_to, *config;
 	bool json, explain, read_only, daemon, no_daemon;
 
 	struct options options;

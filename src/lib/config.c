@@ -1,12 +1,10 @@
 #include "lib/config.h"
 
 #include "base/buf.h"
+#include "lib/schema.h"
 
-#include <cyaml/cyaml.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,6 +52,8 @@ static const cyaml_schema_field_t config_fields[] = {
 			       cgroup, 1, 4096),
 	CYAML_FIELD_STRING_PTR("cache", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config,
 			       cache, 1, 4096),
+	CYAML_FIELD_STRING_PTR("environments", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+			       struct config, environments, 1, CONFIG_ROOT_MAX),
 	CYAML_FIELD_UINT("uid_base", CYAML_FLAG_OPTIONAL, struct config, uid_base),
 	CYAML_FIELD_END,
 };
@@ -62,40 +62,9 @@ static const cyaml_schema_value_t config_schema = {
 	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct config, config_fields),
 };
 
-/* The parser says what is wrong in one line and where in another; keep both. */
-static void PRINTF(3, 0) note(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
-{
-	struct buf *said = ctx;
-	char line[256];
-
-	if (level < CYAML_LOG_ERROR)
-		return;
-	(void)vsnprintf(line, sizeof(line), fmt, args);
-	line[strcspn(line, "\n")] = '\0';
-	const char *text = strncmp(line, "Load: ", 6) == 0 ? line + 6 : line;
-	if (strstr(text, "Backtrace") || said->len > 160)
-		return;
-	buf_printf(said, "%s%s", said->len ? ", " : "", text + strspn(text, " "));
-}
-
-static cyaml_config_t settings(struct buf *said)
-{
-	return (cyaml_config_t){
-		.log_fn = note,
-		.log_ctx = said,
-		.mem_fn = cyaml_mem,
-		.log_level = CYAML_LOG_ERROR,
-		.flags = CYAML_CFG_NO_ALIAS,
-	};
-}
-
 void config_free(struct config *config)
 {
-	auto_buf struct buf said = BUF_INIT(512);
-	cyaml_config_t set = settings(&said);
-
-	if (config)
-		(void)cyaml_free(&set, &config_schema, config, 0);
+	schema_free(&config_schema, config);
 }
 
 static int check(const struct config *config, struct err *e)
@@ -114,13 +83,13 @@ static int check(const struct config *config, struct err *e)
 					       "languages: %.40s: mounts must be absolute paths",
 					       lang->name);
 	}
+	if (config->environments && config->environments[0] != '/')
+		return err_set(e, ERR_INVALID, "environments: must be an absolute path");
 	return config_limits(&lim, config, e);
 }
 
 int config_parse(struct config **ret, const char *text, size_t len, struct err *e)
 {
-	auto_buf struct buf said = BUF_INIT(512);
-	cyaml_config_t set = settings(&said);
 	struct config *config = NULL;
 
 	/* An empty file is a file of defaults; the parser would call it an error. */
@@ -131,13 +100,10 @@ int config_parse(struct config **ret, const char *text, size_t len, struct err *
 		*ret = config;
 		return 0;
 	}
-	cyaml_err_t failed = cyaml_load_data((const uint8_t *)text, len, &set, &config_schema,
-					     (cyaml_data_t **)&config, NULL);
-	if (failed != CYAML_OK)
-		return err_set(e, ERR_INVALID, "%s",
-			       said.len ? buf_str(&said) : cyaml_strerror(failed));
-	if (!config)
-		return err_set(e, ERR_INVALID, "not a mapping");
+	void *data;
+	if (schema_load(&data, &config_schema, text, len, e) < 0)
+		return -1;
+	config = data;
 	if (check(config, e) < 0) {
 		config_free(config);
 		return -1;

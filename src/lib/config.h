@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { CONFIG_ROOT_MAX = 192 }; /* the directory of environments, with room for what is below */
+
 struct config_language {
 	char *name;
 	char *command;    /* absolute path of the interpreter or compiler; NULL: search */
@@ -33,6 +35,7 @@ struct config {
 	unsigned languages_count;
 	char *cgroup;     /* where our groups go; NULL: search */
 	char *cache;      /* build caches; NULL: /var/cache/vial, or the user's */
+	char *environments; /* built environments; NULL: /var/lib/vial/environments, or the user's */
 	uint32_t uid_base; /* 0: the default range */
 };
 

@@ -1,10 +1,115 @@
 #include "lib/environment.h"
 
+#include "lib/definition.h"
 #include "lib/host.h"
 
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
-static void environment_done(struct environment *env)
+enum { OPEN_TRIES = 8, ENVIRONMENTS_MAX = 256 };
+
+DEFINE_CLEANUP(struct definition *, definition_free)
+
+/* ---- names and directories ------------------------------------------------------------- */
+
+int environment_name(char ret[ENVIRONMENT_NAME_MAX + 1], const char *text, struct err *e)
+{
+	static const char blanks[] = " \t\r\n\v\f";
+	size_t len;
+
+	text += strspn(text, blanks);
+	len = strlen(text);
+	while (len && strchr(blanks, text[len - 1]))
+		len--;
+	if (!len || len > ENVIRONMENT_NAME_MAX)
+		return err_set(e, ERR_INVALID, "the name of an environment has 1 to %d characters",
+			       ENVIRONMENT_NAME_MAX);
+	for (size_t i = 0; i < len; i++) {
+		char c = (char)tolower((unsigned char)text[i]);
+		bool is_plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+
+		/* A dot in front is ours: what is being built or thrown away. */
+		if (!is_plain && (i == 0 || !strchr("._-", c)))
+			return err_set(e, ERR_INVALID,
+				       "'%.64s' is not a name: letters, digits, '.', '_', '-'",
+				       text);
+		ret[i] = c;
+	}
+	ret[len] = '\0';
+	if (runtime_find(ret))
+		return err_set(e, ERR_INVALID, "'%s' is a language; choose another name", ret);
+	return 0;
+}
+
+/* What others could have written is no environment of ours. */
+static int open_trusted(int dir_fd, const char *path, struct err *e)
+{
+	struct stat st;
+	auto_close int fd =
+		openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		return err_set(e, ERR_GONE, "%.100s does not exist", path);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, "%.100s", path);
+	if ((st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & 022))
+		return err_set(e, ERR_DENIED, "%.100s: others than its owner may write there",
+			       path);
+	return take_fd(&fd);
+}
+
+/* Guests find it by its real name, so that is the one to know it by. */
+static int open_root(char **ret_path, const char *name, struct err *e)
+{
+	auto_free char *path = realpath(name, NULL);
+
+	if (!path && errno == ENOENT)
+		return err_set(e, ERR_GONE, "%.100s does not exist", name);
+	if (!path)
+		return err_sys(e, "%.100s", name);
+	int fd = open_trusted(AT_FDCWD, path, e);
+	if (fd >= 0)
+		*ret_path = take_ptr(&path);
+	return fd;
+}
+
+int environment_root(char **ret_path, const struct vial *host, struct err *e)
+{
+	if (!host->environment_root[0])
+		return err_set(e, ERR_GONE, "no place for environments: HOME is not set");
+	return open_root(ret_path, host->environment_root, e);
+}
+
+/*
+ * Locked for reading.  Who removes one locks it for writing and moves it away first, so after a
+ * wait the name may stand for something else, or nothing.
+ */
+int environment_dir(int root_fd, const char *name, struct err *e)
+{
+	for (int i = 0; i < OPEN_TRIES; i++) {
+		struct stat held, now;
+		auto_close int fd = open_trusted(root_fd, name, e);
+
+		if (fd < 0)
+			return -1;
+		if (flock(fd, LOCK_SH) < 0 || fstat(fd, &held) < 0)
+			return err_sys(e, "%s", name);
+		if (fstatat(root_fd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    held.st_dev == now.st_dev && held.st_ino == now.st_ino)
+			return take_fd(&fd);
+	}
+	return err_set(e, ERR_BUSY, "environment '%s' is changing", name);
+}
+
+/* ---- one ------------------------------------------------------------------------------- */
+
+void environment_done(struct environment *env)
 {
 	free(env->name);
 	toolchain_done(&env->tool);
@@ -14,6 +119,136 @@ static void environment_done(struct environment *env)
 	free(env->path);
 	closep(&env->dir_fd);
 }
+
+void environment_free(struct environment *env)
+{
+	if (env)
+		environment_done(env);
+	free(env);
+}
+
+/*
+ * The tool is what the operator's host had when it was built, reached through the venv.  The
+ * packages were somebody else's to write: links they left lead to nothing that guests may see.
+ */
+static int find_tool(struct environment *env, const struct vial *host, const struct runtime *rt,
+		     const char *built_for, struct err *e)
+{
+	auto_free char *tool = NULL, *venv = NULL;
+
+	if (asprintf(&venv, "%s/" ENVIRONMENT_VENV, env->path) < 0 ||
+	    asprintf(&tool, "%s/bin/python3", venv) < 0)
+		return err_sys(e, "environment");
+	auto_free char *real = realpath(tool, NULL);
+	if (!real || strcmp(real, built_for) != 0)
+		return err_set(e, ERR_HOST,
+			       "built for %.80s, which is gone; rebuild it: vial env build %s",
+			       built_for, env->name);
+	if (toolchain_find(&env->tool, rt, tool, host->cache_root, e) < 0)
+		return -1;
+	if (!env->tool.prefix || strcmp(env->tool.prefix, venv) != 0)
+		return err_set(e, ERR_INVALID, "its venv is damaged; rebuild it: vial env build %s",
+			       env->name);
+	return 0;
+}
+
+static int copy_preload(struct environment *env, const struct definition *def, struct err *e)
+{
+	if (!def->preload_count)
+		return 0;
+	env->preload = calloc(def->preload_count + 1, sizeof(*env->preload));
+	if (!env->preload)
+		return err_sys(e, "preload");
+	for (unsigned i = 0; i < def->preload_count; i++) {
+		env->preload[i] = strdup(def->preload[i]);
+		if (!env->preload[i])
+			return err_sys(e, "preload");
+	}
+	return 0;
+}
+
+static int open_below(struct environment *ret, const struct vial *host, int root_fd,
+		      const char *root, const char *name, struct err *e)
+{
+	AUTO(environment_done) struct environment env = { .dir_fd = -1 };
+	AUTO(definition_freep) struct definition *def = NULL;
+
+	env.dir_fd = environment_dir(root_fd, name, e);
+	if (env.dir_fd < 0)
+		return -1;
+	env.name = strdup(name);
+	if (!env.name || asprintf(&env.path, "%s/%s", root, name) < 0) {
+		env.path = NULL;
+		return err_sys(e, "environment");
+	}
+	if (definition_read(&def, env.dir_fd, e) < 0)
+		return -1;
+	if (!def->built)
+		return err_set(e, ERR_INVALID, DEFINITION_FILE ": says nothing of a build");
+	if (find_tool(&env, host, runtime_find(def->language), def->built->tool, e) < 0 ||
+	    copy_preload(&env, def, e) < 0)
+		return -1;
+	*ret = env;
+	env = (struct environment){ .dir_fd = -1 };
+	return 0;
+}
+
+/* One below a directory of environments: 1; 0 when it is not there. */
+static int open_in(struct environment *ret, const struct vial *host, const char *root_name,
+		   const char *name, struct err *e)
+{
+	auto_free char *root = NULL;
+	auto_close int root_fd = open_root(&root, root_name, e);
+
+	if (root_fd < 0)
+		return e->code == ERR_GONE || e->sys == EACCES ? 0 : -1;
+	if (faccessat(root_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return open_below(ret, host, root_fd, root, name, e) < 0 ? -1 : 1;
+}
+
+int environment_open(struct environment *ret, const struct vial *host, const char *name,
+		     struct err *e)
+{
+	const char *const roots[] = { host->environment_root, host->environment_shared };
+	char kept[ENVIRONMENT_NAME_MAX + 1];
+	int found = 0;
+
+	if (environment_name(kept, name, e) < 0)
+		return -1;
+	for (size_t i = 0; !found && i < sizeof(roots) / sizeof(roots[0]); i++)
+		if (roots[i] && roots[i][0])
+			found = open_in(ret, host, roots[i], kept, e);
+	if (!found)
+		return err_set(e, ERR_GONE, "no environment '%s' (see 'vial env list')", kept);
+	if (found < 0 && e->code != ERR_BUSY)
+		e->code = ERR_HOST; /* it is there, and broken: not the caller's mistake */
+	return found < 0 ? err_context(e, "environment '%s'", kept) : 0;
+}
+
+int environment_toolchain(struct toolchain *ret, const struct environment *env, struct err *e)
+{
+	const struct toolchain *from = &env->tool;
+	AUTO(toolchain_done) struct toolchain copy = { .runtime = from->runtime };
+	const struct {
+		char **to, *text;
+	} parts[] = {
+		{ &copy.tool, from->tool },
+		{ &copy.prefix, from->prefix },
+		{ &copy.base_prefix, from->base_prefix },
+		{ &copy.cache_path, from->cache_path },
+		{ &copy.cache_dir, from->cache_dir },
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (parts[i].text && !(*parts[i].to = strdup(parts[i].text)))
+			return err_sys(e, "environment");
+	*ret = copy;
+	copy = (struct toolchain){ 0 };
+	return 0;
+}
+
+/* ---- all ------------------------------------------------------------------------------- */
 
 void environments_done(struct environments *list)
 {
@@ -69,6 +304,73 @@ static int add_language(struct environments *list, const struct vial *host,
 	return env->name ? 0 : err_sys(e, "environments");
 }
 
+static int add_built(struct environments *list, const struct vial *host, int root_fd,
+		     const char *root, const char *name, struct err *e)
+{
+	struct environment *env = next_item(list, e);
+	char kept[ENVIRONMENT_NAME_MAX + 1];
+	struct err why;
+
+	if (!env)
+		return -1;
+	if (environments_find(list, name))
+		return 0; /* the user's own hides the administrator's */
+	if (environment_name(kept, name, &why) == 0 &&
+	    open_below(env, host, root_fd, root, name, &why) == 0) {
+		list->count++;
+		return 0;
+	}
+	/* Somebody removed it since we read the directory. */
+	if (faccessat(root_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return add_problem(list, name, &why, e);
+}
+
+static int is_visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+struct names {
+	struct dirent **items;
+	int count;
+};
+
+static void names_done(struct names *names)
+{
+	for (int i = 0; i < names->count; i++)
+		free(names->items[i]);
+	free(names->items);
+}
+
+static int add_all_built(struct environments *list, const struct vial *host,
+			 const char *root_name, struct err *e)
+{
+	auto_free char *root = NULL;
+	AUTO(names_done) struct names names = { 0 };
+	struct err why;
+
+	if (!root_name || !root_name[0])
+		return 0;
+	auto_close int root_fd = open_root(&root, root_name, &why);
+	if (root_fd < 0)
+		return why.code == ERR_GONE || why.sys == EACCES
+			       ? 0
+			       : add_problem(list, root_name, &why, e);
+	names.count = scandirat(root_fd, ".", &names.items, is_visible, alphasort);
+	if (names.count < 0) {
+		names.count = 0;
+		return err_sys(e, "%.100s", root);
+	}
+	if (names.count > ENVIRONMENTS_MAX)
+		return err_set(e, ERR_LIMIT, "%.100s: more than %d environments", root,
+			       ENVIRONMENTS_MAX);
+	for (int i = 0; i < names.count; i++)
+		if (add_built(list, host, root_fd, root, names.items[i]->d_name, e) < 0)
+			return -1;
+	return 0;
+}
+
 int environments_load(struct environments *ret, const struct vial *host, struct err *e)
 {
 	AUTO(environments_done) struct environments list = { 0 };
@@ -76,6 +378,9 @@ int environments_load(struct environments *ret, const struct vial *host, struct 
 	for (size_t i = 0; runtimes[i]; i++)
 		if (add_language(&list, host, runtimes[i], e) < 0)
 			return -1;
+	if (add_all_built(&list, host, host->environment_root, e) < 0 ||
+	    add_all_built(&list, host, host->environment_shared, e) < 0)
+		return -1;
 	*ret = list;
 	list = (struct environments){ 0 };
 	return 0;
@@ -84,11 +389,15 @@ int environments_load(struct environments *ret, const struct vial *host, struct 
 const struct environment *environments_find(const struct environments *list, const char *name)
 {
 	const struct runtime *rt = runtime_find(name);
+	char kept[ENVIRONMENT_NAME_MAX + 1];
+	struct err ignored;
 
+	if (!rt && environment_name(kept, name, &ignored) < 0)
+		return NULL;
 	for (size_t i = 0; i < list->count; i++) {
 		const struct environment *env = &list->items[i];
 
-		if (strcmp(env->name, name) == 0 || (!env->path && env->tool.runtime == rt))
+		if (rt ? !env->path && env->tool.runtime == rt : strcmp(env->name, kept) == 0)
 			return env;
 	}
 	return NULL;

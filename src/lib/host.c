@@ -26,6 +26,29 @@ static void choose_cache_root(struct vial *host)
 		(void)snprintf(to, size, "%s/.cache/vial", home && home[0] == '/' ? home : "/tmp");
 }
 
+#define SHARED_ENVIRONMENTS "/var/lib/vial/environments"
+
+static void choose_environment_root(struct vial *host)
+{
+	const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+	char *to = host->environment_root;
+	size_t size = sizeof(host->environment_root);
+
+	if (host->config->environments) {
+		(void)snprintf(to, size, "%s", host->config->environments);
+		return;
+	}
+	if (geteuid() == 0) {
+		(void)snprintf(to, size, SHARED_ENVIRONMENTS);
+		return;
+	}
+	host->environment_shared = SHARED_ENVIRONMENTS;
+	if (xdg && xdg[0] == '/' && strlen(xdg) < CONFIG_ROOT_MAX)
+		(void)snprintf(to, size, "%s/vial/environments", xdg);
+	else if (home && home[0] == '/' && strlen(home) < CONFIG_ROOT_MAX)
+		(void)snprintf(to, size, "%s/.local/share/vial/environments", home);
+}
+
 void vial_close(struct vial *host)
 {
 	if (!host)
@@ -59,6 +82,7 @@ int vial_open(struct vial **ret, const char *config, struct vial_error *error)
 		host->landlock_abi = 0;
 	host->has_seccomp = seccomp_available();
 	choose_cache_root(host);
+	choose_environment_root(host);
 	*ret = take_ptr(&host);
 	return 0;
 }

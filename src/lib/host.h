@@ -20,6 +20,8 @@ struct vial {
 	int landlock_abi;
 	bool has_seccomp;
 	char cache_root[256];
+	char environment_root[256];     /* built environments; need not be there */
+	const char *environment_shared; /* the administrator's, for everybody; NULL: the same */
 
 	/* What doctor and languages found; made on demand, freed with the host. */
 	struct vial_layer layers[LAYER_COUNT_];

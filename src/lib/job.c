@@ -1,6 +1,7 @@
 #include "lib/job.h"
 
 #include "engine/workspace.h"
+#include "lib/environment.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -65,9 +66,23 @@ void vial_job_free(struct vial_job *job)
 	free(job->dirs);
 	free(job->stdin_bytes);
 	free(job->workdir);
+	environment_free(job->opened);
 	if (job->cancel_fd >= 0)
 		(void)close(job->cancel_fd);
 	free(job);
+}
+
+/* A built environment, for a job to own; NULL with *e. */
+static struct environment *open_environment(const struct vial *host, const char *name,
+					    struct err *e)
+{
+	struct environment *env = malloc(sizeof(*env));
+
+	if (!env)
+		(void)err_sys(e, "environment");
+	else if (environment_open(env, host, name, e) < 0)
+		free(take_ptr(&env));
+	return env;
 }
 
 int vial_job_create(struct vial_job **ret, struct vial *host, const char *language,
@@ -77,20 +92,48 @@ int vial_job_create(struct vial_job **ret, struct vial *host, const char *langua
 	struct err *e = err_of(error);
 	const struct runtime *rt = runtime_find(language);
 
-	if (!rt)
-		return err_set(e, ERR_INVALID, "unknown language '%.40s' (see 'vial languages')",
-			       language);
 	job = calloc(1, sizeof(*job));
 	if (!job)
 		return err_sys(e, "job");
-	*job = (struct vial_job){ .host = host, .runtime = rt, .limits = host->limits,
-				  .code.host_fd = -1, .stdin_fd = -1, .writable = true };
+	*job = (struct vial_job){ .host = host, .limits = host->limits, .code.host_fd = -1,
+				  .stdin_fd = -1, .cancel_fd = -1, .writable = true };
+	if (!rt) {
+		job->environment = job->opened = open_environment(host, language, e);
+		if (!job->opened && (e->code == ERR_GONE || e->code == ERR_INVALID))
+			return err_set(e, ERR_INVALID,
+				       "unknown language or environment '%.40s' (see "
+				       "'vial env list')",
+				       language);
+		if (!job->opened)
+			return -1;
+		rt = job->opened->tool.runtime;
+	}
+	job->runtime = rt;
 	job->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	job->workdir = strdup("/sandbox");
 	job->code.name = strdup(rt->source_name);
 	if (job->cancel_fd < 0 || !job->workdir || !job->code.name)
 		return err_sys(e, "job");
 	*ret = take_ptr(&job);
+	return 0;
+}
+
+int vial_job_environment(struct vial_job *job, const char *name, struct vial_error *error)
+{
+	struct err *e = err_of(error);
+	const struct runtime *rt = runtime_find(name);
+	struct environment *env = rt ? NULL : open_environment(job->host, name, e);
+
+	if (!rt && !env)
+		return -1;
+	if ((rt ? rt : env->tool.runtime) != job->runtime) {
+		(void)err_set(e, ERR_INVALID, "environment '%.64s' is not for %s", name,
+			      job->runtime->title);
+		environment_free(env);
+		return -1;
+	}
+	environment_free(job->opened);
+	job->environment = job->opened = env; /* of the language's own name: the host's */
 	return 0;
 }
 
@@ -243,8 +286,7 @@ int vial_job_file_from(struct vial_job *job, const char *name, const char *host_
 	return 0;
 }
 
-/* Absolute, without "." or "..", and not where the sandbox keeps its own things. */
-static int check_inside(const char *path, struct err *e)
+int job_check_inside(const char *path, struct err *e)
 {
 	static const char *const taken[] = { "/proc", "/sys", "/dev",     "/usr",   "/bin",
 					     "/sbin", "/lib", "/lib32",   "/lib64", "/libx32",
@@ -268,7 +310,7 @@ int vial_job_dir(struct vial_job *job, const char *host_path, const char *inside
 {
 	struct err *e = err_of(error);
 
-	if (inside && check_inside(inside, e) < 0)
+	if (inside && job_check_inside(inside, e) < 0)
 		return -1;
 	if (!inside && job_workspace_dir(job))
 		return err_set(e, ERR_INVALID,
@@ -302,7 +344,7 @@ const struct job_dir *job_workspace_dir(const struct vial_job *job)
 
 int vial_job_workdir(struct vial_job *job, const char *path, struct vial_error *error)
 {
-	if (check_inside(path, err_of(error)) < 0)
+	if (job_check_inside(path, err_of(error)) < 0)
 		return -1;
 	if (strcmp(path, "/tmp") == 0)
 		return err_set(err_of(error), ERR_INVALID, "'/tmp' belongs to the sandbox itself");

@@ -2,6 +2,7 @@
 
 #include "base/own.h"
 #include "base/sys.h"
+#include "lib/environment.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -279,12 +280,25 @@ static int bind_path(struct plan *p, const char *path, const struct lease *lease
 	return bind_host(p, path + 1, path, fd, 0, lease, e);
 }
 
+/* A built environment is the one that was opened, whatever its name stands for by now. */
+static int bind_prefix(struct plan *p, const struct vial_job *job, const struct lease *lease,
+		       struct err *e)
+{
+	int dir = job->environment ? job->environment->dir_fd : -1;
+	auto_close int fd = dir < 0 ? open(p->tool.prefix, O_PATH | O_CLOEXEC)
+				    : openat(dir, ENVIRONMENT_VENV, O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, "%.100s", p->tool.prefix);
+	return bind_host(p, p->tool.prefix + 1, p->tool.prefix, fd, 0, lease, e);
+}
+
 static int language_rows(struct plan *p, const struct vial_job *job, const struct lease *lease,
 			 struct err *e)
 {
 	const struct config_language *lang = config_language(job->host->config, job->runtime->name);
 
-	if (p->tool.prefix && bind_path(p, p->tool.prefix, lease, e) < 0)
+	if (p->tool.prefix && bind_prefix(p, job, lease, e) < 0)
 		return -1;
 	if (p->tool.base_prefix && bind_path(p, p->tool.base_prefix, lease, e) < 0)
 		return -1;
@@ -452,7 +466,8 @@ int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *
 {
 	AUTO(plan_done) struct plan p = { .weak = job->weak };
 
-	if (host_toolchain(&p.tool, job->host, job->runtime, e) < 0)
+	if (job->environment ? environment_toolchain(&p.tool, job->environment, e) < 0
+			     : host_toolchain(&p.tool, job->host, job->runtime, e) < 0)
 		return -1;
 	choose_limits(&p, job);
 	system_rows(&p);

@@ -6,9 +6,9 @@
  * Runs mount it read-only.
  */
 #include "lib/job.h"
+#include "lib/tree.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,34 +39,12 @@ static void on_output(enum vial_stream stream, const char *bytes, size_t len, vo
 	}
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static void remove_dir(char (*path)[512])
 {
-	(void)st;
-	(void)type;
-	(void)ftw;
-	(void)remove(path);
-	return 0;
-}
+	struct err ignored;
 
-static void remove_tree(char (*path)[512])
-{
 	if ((*path)[0])
-		(void)nftw(*path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-}
-
-static int make_parents(const char *path, struct err *e)
-{
-	char part[512];
-
-	if (snprintf(part, sizeof(part), "%s", path) >= (int)sizeof(part))
-		return err_set(e, ERR_INVALID, "%.100s...: path too long", path);
-	for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(part, 0755) < 0 && errno != EEXIST)
-			return err_sys(e, "%s", part);
-		*slash = '/';
-	}
-	return 0;
+		(void)!tree_remove(*path, &ignored);
 }
 
 static int fill(struct vial *host, const struct runtime *rt, const char *dir, struct progress *p,
@@ -105,7 +83,7 @@ int vial_prepare(struct vial *host, const char *language, void (*progress)(const
 	struct progress p = { .fn = progress, .arg = arg };
 	const struct runtime *rt = runtime_find(language);
 	AUTO(toolchain_done) struct toolchain tool = { 0 };
-	AUTO(remove_tree) char dir[512] = "";
+	AUTO(remove_dir) char dir[512] = "";
 
 	if (!rt)
 		return err_set(e, ERR_INVALID, "unknown language '%.40s' (see 'vial languages')",
@@ -117,7 +95,7 @@ int vial_prepare(struct vial *host, const char *language, void (*progress)(const
 			progress(rt->warm_cache ? "already prepared" : "nothing to prepare", arg);
 		return 0;
 	}
-	if (make_parents(tool.cache_path, e) < 0)
+	if (tree_make_parents(tool.cache_path, e) < 0)
 		return -1;
 	char name[sizeof(dir)];
 	if (snprintf(name, sizeof(name), "%s.XXXXXX", tool.cache_path) >= (int)sizeof(name) ||

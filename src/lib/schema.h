@@ -1,0 +1,16 @@
+#pragma once
+/*
+ * schema - our YAML files: read by a schema, unknown keys are errors, and what is wrong
+ * is told with its line.
+ */
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <cyaml/cyaml.h>
+
+/* `schema` is a pointer to a mapping; `*ret` is freed by schema_free(). */
+int schema_load(void **ret, const cyaml_schema_value_t *schema, const char *text, size_t len,
+	      struct err *e) MUST_USE;
+int schema_save(struct buf *out, const cyaml_schema_value_t *schema, const void *data,
+	      struct err *e) MUST_USE;
+void schema_free(const cyaml_schema_value_t *schema, void *data); /* NULL is fine */
