@@ -179,7 +179,7 @@ int workspace_put_fd(const struct workspace *ws, const char *name, int from, str
 
 /* ---- out ------------------------------------------------------------------------------- */
 
-int workspace_read(struct buf *out, const struct workspace *ws, const char *name, struct err *e)
+int workspace_open(const struct workspace *ws, const char *name, uint64_t max, struct err *e)
 {
 	auto_persona struct persona p = persona_enter(ws);
 	struct stat st;
@@ -195,8 +195,17 @@ int workspace_read(struct buf *out, const struct workspace *ws, const char *name
 		return err_sys(e, "%.100s", name);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_INVALID, "%.100s: not a regular file", name);
-	if ((uint64_t)st.st_size > out->max)
+	if ((uint64_t)st.st_size > max)
 		return err_set(e, ERR_LIMIT, "%.100s: larger than may be read", name);
+	return take_fd(&fd);
+}
+
+int workspace_read(struct buf *out, const struct workspace *ws, const char *name, struct err *e)
+{
+	auto_close int fd = workspace_open(ws, name, out->max, e);
+
+	if (fd < 0)
+		return -1;
 	return buf_add_fd(out, fd, e) < 0 ? err_context(e, "%.100s", name) : 0;
 }
 

@@ -34,6 +34,10 @@ int workspace_put(const struct workspace *ws, const char *name, const void *byte
 int workspace_put_fd(const struct workspace *ws, const char *name, int from,
 		     struct err *e) MUST_USE;
 
+/* Open a regular file of at most `max` bytes, for reading. */
+int workspace_open(const struct workspace *ws, const char *name, uint64_t max,
+		   struct err *e) MUST_USE;
+
 /* Read a regular file of at most `out->max` bytes. */
 int workspace_read(struct buf *out, const struct workspace *ws, const char *name,
 		   struct err *e) MUST_USE;

@@ -66,7 +66,7 @@ struct run_state {
 	uint64_t memory_bytes;
 };
 
-void pool_visit_runs(const struct pool *pool, void (*visit)(const struct run_state *state, void *arg),
-		     void *arg);
-int pool_kill(struct pool *pool, uint64_t run_id, struct err *e) MUST_USE; /* ERR_GONE: no such run */
+void pool_visit_runs(const struct pool *pool,
+		     void (*visit)(const struct run_state *state, void *arg), void *arg);
+int pool_kill(struct pool *pool, uint64_t id, struct err *e) MUST_USE; /* ERR_GONE: no such run */
 uint64_t run_id(const struct run *run);

@@ -1,0 +1,205 @@
+#pragma once
+/*
+ * pool_impl - what the files of the pool share.
+ *
+ *   pool.c       sandboxes, the queue, what the keeper says
+ *   fit.c        which sandbox fits which job
+ *   supervise.c  one run under way: fed, read, watched, answered
+ *   files.c      what it left in its workspace
+ *
+ * A sandbox ends with its run: KILL is sent whatever a guest said of its own end.
+ * Whoever calls on_end returns at once, up to the loop: the owner may free the pool there.
+ * What is to be done beside an answer waits for tidy(), which comes at the end of the round.
+ */
+#include "keeper/wire.h"
+#include "lib/plan.h"
+#include "lib/result.h"
+#include "pool/pool.h"
+
+#include <time.h>
+
+/* ---- lists: a ring with a head --------------------------------------------------------- */
+
+struct link {
+	struct link *prev, *next; /* NULL: in no list */
+};
+
+static inline void list_init(struct link *head)
+{
+	head->prev = head->next = head;
+}
+
+static inline void list_add_before(struct link *at, struct link *l)
+{
+	l->prev = at->prev;
+	l->next = at;
+	at->prev->next = l;
+	at->prev = l;
+}
+
+static inline void list_remove(struct link *l) /* twice is fine */
+{
+	if (!l->next)
+		return;
+	l->prev->next = l->next;
+	l->next->prev = l->prev;
+	l->prev = l->next = NULL;
+}
+
+#define list_each(head, l) for (struct link *l = (head)->next; l != (head); l = l->next)
+
+/* ---- sandboxes ------------------------------------------------------------------------- */
+
+struct shape { /* what is fixed when a sandbox is made */
+	uint32_t environment;
+	uint32_t flags; /* enum wire_arm_flag */
+	struct limits limits;
+};
+
+enum sandbox_state {
+	SANDBOX_ARMING,
+	SANDBOX_ARMED,  /* nobody's yet */
+	SANDBOX_TAKEN,  /* its run's */
+	SANDBOX_ENDING, /* of no use any more */
+};
+
+struct sandbox {
+	struct pool *pool;
+	uint32_t number;
+	struct shape shape;
+	enum sandbox_state state;
+	struct run *run; /* ARMING: who waits for it, or NULL; TAKEN: whose it is */
+	int fds[WIRE_FD_CGROUP];
+	struct cgroup *cgroup; /* its accounts; NULL: the host has none */
+	uint64_t armed_us;
+	bool is_default; /* such as refilling makes */
+	bool doomed;     /* KILL is due, or was sent: */
+	bool killed;
+	bool is_empty;   /* its guest ended, and it was kept for another */
+	bool gone;       /* the keeper has none of this number */
+	struct timer overdue;
+	struct link all, armed;
+};
+
+struct kept { /* what the pool has of one environment */
+	struct link armed;
+	unsigned armed_count, arming, running, waiting;
+	unsigned ordered; /* of those arming: somebody waits for it */
+	uint64_t runs, armed_hits, on_demand, refused, failed;
+	uint64_t used_us;  /* when a run last asked for it; 0: never */
+	unsigned failures; /* to arm, in a row */
+	uint64_t retry_us; /* not before */
+	struct err why;
+};
+
+struct pool {
+	struct loop *loop;
+	struct watch keeper;
+	struct vial *host;
+	const struct environments *environments;
+	struct pool_options options;
+	struct kept *kept; /* one per environment */
+	struct link sandboxes, runs;
+	struct link queue; /* of runs without a sandbox, first come first */
+	struct link due;   /* runs whose on_end is to be called, by tidy() */
+	unsigned sandbox_count, armed_count, arming_count, queue_count, ordered_count;
+	uint32_t last_number;
+	uint64_t last_run;
+	struct timer tidy;
+	bool is_untidy;
+	bool is_gone; /* the keeper is */
+	_Alignas(16) char chunk[80 << 10]; /* what is being read, for the time of one call */
+};
+
+/* One order to the keeper about a sandbox; false: not now, or never again. */
+bool pool_tell(const struct sandbox *box, enum wire_kind kind, const struct limits *limits);
+void pool_tidy_soon(struct pool *pool);
+void pool_enqueue(struct run *run, bool is_first);
+void pool_dequeue(struct run *run); /* twice is fine */
+
+void sandbox_close(struct sandbox *box);   /* its descriptors */
+void sandbox_kill(struct sandbox *box);    /* soon */
+void sandbox_leave(struct sandbox *box);   /* its run is done with it */
+
+/* ---- fit.c ----------------------------------------------------------------------------- */
+
+struct shape shape_usual(const struct runtime *rt, uint32_t environment, const struct limits *lim);
+struct shape shape_of(const struct vial_job *job, uint32_t environment);
+bool shape_fits(const struct shape *box, const struct shape *wanted);
+
+/* ---- files.c --------------------------------------------------------------------------- */
+
+struct files {
+	struct timespec mark;
+	uint64_t inodes;   /* in use when nothing but our files is there; 0: not known */
+	int fd;            /* the filer; -1: none (yet) */
+	struct watch watch;
+	struct timer overdue;
+	bool is_asked, is_listing;
+	size_t entries;    /* that it told of */
+	size_t export_at;  /* the one being read */
+};
+
+void files_mark(struct run *run);      /* before its files go in */
+bool files_untouched(struct run *run); /* only when that is certain */
+
+/*
+ * Collect what it left, and answer.  Called whenever there may be more to do: the end of
+ * all that runs inside, and a filer, are waited for.
+ */
+void files_collect(struct run *run);
+void files_given(struct run *run, int fd); /* the filer; takes it */
+void files_done(struct run *run);
+
+/* ---- supervise.c ----------------------------------------------------------------------- */
+
+enum run_phase {
+	PHASE_WAITING,  /* for a sandbox */
+	PHASE_RUNNING,
+	PHASE_STOPPING, /* KILL is on its way */
+	PHASE_DRAINING, /* all are dead: what they wrote is read */
+	PHASE_NEXT,     /* compiled; the guest that will run it is being made */
+	PHASE_FILES,
+};
+
+struct run {
+	struct pool *pool;
+	uint64_t id;
+	uint32_t environment;
+	struct vial_job *job;
+	struct run_events events;
+	struct shape shape;
+	struct result *result;
+	struct sandbox *box; /* WAITING: the one being armed for it, or NULL */
+	enum run_phase phase;
+	bool is_queued, compiling, has_end, is_cancelled, is_retried, is_failed;
+	struct err why; /* is_failed */
+	struct limits limits; /* of this stage */
+	struct run_end end;
+	uint64_t created_us, start_us;
+
+	struct buf go;
+	size_t go_sent;
+	bool given;       /* all of it: user code may run from here on */
+	char word[12];    /* what the guest said */
+	size_t word_len;
+	size_t in_sent;
+	struct watch control, in, out, err;
+	struct timer wall, cpu;
+	struct files files;
+	struct link all, place; /* place: in the queue, or in due */
+};
+
+void run_init(struct run *run);
+/* Send the run into a sandbox that is armed and its own. */
+int run_begin(struct run *run, struct sandbox *box, struct err *e) MUST_USE;
+/* Its sandbox's news. */
+void run_ended(struct run *run, const struct wire_ended *ended, bool is_final);
+void run_lost(struct run *run, const struct err *why);
+/* Both end the run and call on_end: return to the loop after them. */
+void run_answer(struct run *run);
+void run_fail(struct run *run, const struct err *why);
+void run_end_later(struct run *run, const struct err *why); /* NULL: with its result as it is */
+void run_free(struct run *run);
+DEFINE_CLEANUP(struct run *, run_free)
+DEFINE_CLEANUP(struct pool *, pool_free)

@@ -1,0 +1,622 @@
+/*
+ * supervise - one run under way: fed, read, watched, answered.
+ *
+ * What engine/run.c does with a guest of its own, here on the loop and beside others.
+ * A guest's word that it is done makes the answer early; without one the keeper tells
+ * its end.  Either way the sandbox ends with its run.
+ */
+#include "base/own.h"
+#include "guest/go.h"
+#include "pool/pool_impl.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define GIVE_MAX_US  30000000u /* for a guest to take its files */
+#define NEXT_MAX_US  30000000u /* for the keeper to arm a second guest */
+#define DRAIN_MAX_US 1000000u  /* for a stream that somebody outside may hold */
+
+static const struct err lost = { ERR_SYS, 0, "the sandbox was lost" };
+
+enum {
+	READS_AT_ONCE = 16,  /* so that one that never stops writing does not have us all */
+	READS_AT_END = 64,
+};
+
+/* ---- the end of it --------------------------------------------------------------------- */
+
+static void stop_watching(struct run *run)
+{
+	struct loop *loop = run->pool->loop;
+
+	loop_unwatch(loop, &run->control);
+	loop_unwatch(loop, &run->in);
+	loop_unwatch(loop, &run->out);
+	loop_unwatch(loop, &run->err);
+	loop_cancel_timer(loop, &run->wall);
+	loop_cancel_timer(loop, &run->cpu);
+}
+
+/* Out of the pool's hands: what is left is the run's own. */
+static void detach(struct run *run)
+{
+	struct kept *kept = &run->pool->kept[run->environment];
+
+	stop_watching(run);
+	files_done(run);
+	if (run->phase != PHASE_WAITING)
+		kept->running--;
+	pool_dequeue(run);
+	if (run->box)
+		sandbox_leave(take_ptr(&run->box));
+	list_remove(&run->place);
+	list_remove(&run->all);
+}
+
+void run_free(struct run *run)
+{
+	if (!run)
+		return;
+	if (run->all.next)
+		detach(run);
+	buf_done(&run->go);
+	result_free(run->result);
+	vial_job_free(run->job);
+	free(run);
+}
+
+void run_answer(struct run *run)
+{
+	detach(run);
+	run->events.on_end(&run->result->pub, NULL, run->events.arg);
+	run_free(run);
+}
+
+void run_fail(struct run *run, const struct err *why)
+{
+	const struct err copy = *why;
+
+	run->pool->kept[run->environment].failed++;
+	detach(run);
+	run->events.on_end(NULL, &copy, run->events.arg);
+	run_free(run);
+}
+
+void run_end_later(struct run *run, const struct err *why)
+{
+	pool_dequeue(run);
+	stop_watching(run);
+	list_remove(&run->place);
+	list_add_before(&run->pool->due, &run->place);
+	if (why) {
+		run->is_failed = true;
+		run->why = *why;
+	}
+	pool_tidy_soon(run->pool);
+}
+
+void run_lost(struct run *run, const struct err *why)
+{
+	struct pool *pool = run->pool;
+
+	bool is_first_stage = run->compiling || !run->job->runtime->compile;
+
+	/* Nothing of it ran as long as its guest was not told to: another may. */
+	if (run->phase != PHASE_RUNNING || run->given || !is_first_stage || run->is_retried ||
+	    pool->is_gone) {
+		run_fail(run, why);
+		return;
+	}
+	run->is_retried = true;
+	stop_watching(run);
+	files_done(run);
+	sandbox_leave(take_ptr(&run->box));
+	pool->kept[run->environment].running--;
+	run->phase = PHASE_WAITING;
+	pool_enqueue(run, true);
+}
+
+/* Its result is there, but for what it left behind. */
+static void conclude(struct run *run, const char *stage)
+{
+	result_set_end(run->result, &run->end, stage);
+	result_read_error(run->result, run->job->runtime);
+	if (run->job->exports.count == 0 && files_untouched(run)) {
+		run_answer(run);
+		return;
+	}
+	stop_watching(run);
+	run->phase = PHASE_FILES;
+	if (!run->box->gone)
+		sandbox_kill(run->box);
+	files_collect(run);
+}
+
+static void prepare_stage(struct run *run)
+{
+	const struct vial_job *job = run->job;
+
+	run->limits = run->compiling ? plan_compile_limits(job->runtime, &job->limits)
+				     : job->limits;
+	run->end = (struct run_end){ .exit_code = -1, .limit = "" };
+	run->has_end = run->given = false;
+	run->start_us = run->in_sent = run->go_sent = run->word_len = 0;
+}
+
+static void begin_next_stage(struct run *run)
+{
+	struct result *r = run->result;
+	struct err e;
+
+	r->pub.compile_ms = run->end.wall_ms;
+	buf_reset(&r->out);
+	buf_reset(&r->err);
+	stop_watching(run);
+	sandbox_close(run->box);
+	run->compiling = false;
+	prepare_stage(run);
+	run->phase = PHASE_NEXT;
+	run->box->shape.flags &= ~(uint32_t)WIRE_KEEP;
+	run->box->is_empty = false;
+	if (!pool_tell(run->box, WIRE_NEXT, &run->limits) ||
+	    loop_set_timer(run->pool->loop, &run->wall, NEXT_MAX_US, &e) < 0)
+		run_fail(run, &lost);
+}
+
+/* The guest is dead, all it wrote is read, and `end` is final. */
+static void over(struct run *run)
+{
+	struct result *r = run->result;
+
+	if (!run->compiling) {
+		conclude(run, "run");
+		return;
+	}
+	if (run->end.how == RUN_EXITED && run->end.exit_code == 0) {
+		begin_next_stage(run);
+		return;
+	}
+	/* What a compiler says matters only when it fails; then it is the run's output. */
+	r->pub.compile_ms = run->end.wall_ms;
+	if (run->events.on_output && r->out.len)
+		run->events.on_output(VIAL_STDOUT, r->out.data, r->out.len, run->events.arg);
+	if (run->events.on_output && r->err.len)
+		run->events.on_output(VIAL_STDERR, r->err.data, r->err.len, run->events.arg);
+	conclude(run, "compile");
+}
+
+/* ---- output ---------------------------------------------------------------------------- */
+
+static void close_stream(struct run *run, struct watch *w)
+{
+	int *fd = &run->box->fds[w == &run->out ? WIRE_FD_STDOUT : WIRE_FD_STDERR];
+
+	loop_unwatch(run->pool->loop, w);
+	closep(fd);
+	*fd = -1;
+}
+
+/* Read what is there, to the end if it is near. */
+static void drain(struct run *run, struct watch *w, unsigned reads)
+{
+	struct pool *pool = run->pool;
+	struct buf *to = w == &run->out ? &run->result->out : &run->result->err;
+	enum vial_stream stream = w == &run->out ? VIAL_STDOUT : VIAL_STDERR;
+
+	while (reads-- > 0 && run->box->fds[stream == VIAL_STDOUT ? WIRE_FD_STDOUT
+								  : WIRE_FD_STDERR] >= 0) {
+		ssize_t n = read(w->fd, pool->chunk, sizeof(pool->chunk));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0) {
+			close_stream(run, w);
+			return;
+		}
+		size_t before = to->len;
+		buf_add(to, pool->chunk, (size_t)n);
+		if (run->events.on_output && to->len > before && !run->compiling)
+			run->events.on_output(stream, to->data + before, to->len - before,
+					      run->events.arg);
+		if (n < (ssize_t)sizeof(pool->chunk))
+			return;
+	}
+}
+
+static void end_if_drained(struct run *run)
+{
+	if (run->phase == PHASE_DRAINING && run->box->fds[WIRE_FD_STDOUT] < 0 &&
+	    run->box->fds[WIRE_FD_STDERR] < 0)
+		over(run);
+}
+
+static void on_stdout(struct watch *w, uint32_t events)
+{
+	struct run *run = holder_of(w, struct run, out);
+
+	(void)events;
+	drain(run, w, READS_AT_ONCE);
+	end_if_drained(run);
+}
+
+static void on_stderr(struct watch *w, uint32_t events)
+{
+	struct run *run = holder_of(w, struct run, err);
+
+	(void)events;
+	drain(run, w, READS_AT_ONCE);
+	end_if_drained(run);
+}
+
+/* ---- its end, by its own word or the keeper's ------------------------------------------ */
+
+static void note_end(struct run *run, int exit_code, int signal)
+{
+	run->end.exit_code = exit_code;
+	run->end.signal = signal;
+	run->end.wall_ms = run->start_us ? (double)(loop_now() - run->start_us) / 1000 : 0;
+	run->has_end = true;
+}
+
+/* The last bytes were written before the word was sent: they are there. */
+static void on_done(struct run *run, int status)
+{
+	struct cgroup_usage usage;
+	struct err ignored;
+
+	/* Without accounts to read, what it used is the keeper's to tell. */
+	if (run->compiling || !run->box->cgroup ||
+	    cgroup_usage(&usage, run->box->cgroup, &ignored) < 0)
+		return;
+	note_end(run, status & 0xff, 0);
+	drain(run, &run->out, READS_AT_END);
+	drain(run, &run->err, READS_AT_END);
+	run_account(&run->end, &usage, &run->limits);
+	over(run);
+}
+
+/* Streams end with their last writer; but one that was handed to somebody outlives them all. */
+static void start_draining(struct run *run)
+{
+	struct err e;
+
+	run->phase = PHASE_DRAINING;
+	loop_unwatch(run->pool->loop, &run->control);
+	loop_unwatch(run->pool->loop, &run->in);
+	loop_cancel_timer(run->pool->loop, &run->cpu);
+	drain(run, &run->out, READS_AT_END);
+	drain(run, &run->err, READS_AT_END);
+	if (run->box->fds[WIRE_FD_STDOUT] < 0 && run->box->fds[WIRE_FD_STDERR] < 0)
+		over(run);
+	else if (loop_set_timer(run->pool->loop, &run->wall, DRAIN_MAX_US, &e) < 0)
+		run_fail(run, &e);
+}
+
+static void note_keepers_end(struct run *run, const struct wire_ended *ended)
+{
+	struct cgroup_usage usage = ended->usage;
+
+	note_end(run, ended->exit_code, ended->signal);
+	/* Without a cgroup this is all there is: the guest and the children it waited for. */
+	run->end.cpu_ms = ended->cpu_ms;
+	run->end.peak_bytes = ended->peak_bytes;
+	run->end.oom = ended->out_of_memory;
+	if (ended->out_of_memory && usage.oom_kills == 0)
+		usage.oom_kills = 1;
+	run_account(&run->end, run->box->cgroup ? &usage : NULL, &run->limits);
+}
+
+void run_ended(struct run *run, const struct wire_ended *ended, bool is_final)
+{
+	switch (run->phase) {
+	case PHASE_WAITING:
+		break;
+	case PHASE_RUNNING:
+	case PHASE_STOPPING:
+		if (ended->lost || (!run->given && run->phase == PHASE_RUNNING)) {
+			run_lost(run, &lost);
+			return;
+		}
+		if (!run->has_end)
+			note_keepers_end(run, ended);
+		if (is_final) {
+			start_draining(run);
+		} else if (run->phase == PHASE_RUNNING) { /* what is there now must do */
+			drain(run, &run->out, READS_AT_END);
+			drain(run, &run->err, READS_AT_END);
+			over(run);
+		}
+		break;
+	case PHASE_DRAINING:
+		break;
+	case PHASE_NEXT:
+		run_fail(run, &lost);
+		break;
+	case PHASE_FILES:
+		files_collect(run);
+		break;
+	}
+}
+
+/* ---- limits ---------------------------------------------------------------------------- */
+
+static void stop(struct run *run, enum run_how how, const char *limit)
+{
+	run->end.how = how;
+	run->end.limit = limit;
+	run->phase = PHASE_STOPPING;
+	loop_cancel_timer(run->pool->loop, &run->cpu);
+	loop_cancel_timer(run->pool->loop, &run->wall);
+	sandbox_kill(run->box); /* which has a clock of its own */
+}
+
+static void on_wall_due(struct timer *t)
+{
+	struct run *run = holder_of(t, struct run, wall);
+
+	if (run->phase == PHASE_DRAINING)
+		over(run);
+	else if (run->phase == PHASE_NEXT)
+		run_fail(run, &lost);
+	else if (!run->given)
+		run_lost(run, &(struct err){ ERR_SYS, 0, "the sandbox did not take its files" });
+	else
+		stop(run, RUN_TIMED_OUT, "timeout");
+}
+
+/* CPU time cannot be used up sooner than all its cores allow: look again then. */
+static void on_cpu_due(struct timer *t)
+{
+	struct run *run = holder_of(t, struct run, cpu);
+	uint64_t limit = run->limits.cpu_ms * 1000;
+	struct cgroup_usage usage;
+	struct err e;
+
+	if (cgroup_usage(&usage, run->box->cgroup, &e) < 0)
+		return; /* it is about to end */
+	if (usage.cpu_us >= limit) {
+		stop(run, RUN_TIMED_OUT, "cpu-time");
+		return;
+	}
+	uint64_t wait = (limit - usage.cpu_us) * 1000 / run->limits.cpu_millicores + 1000;
+	if (loop_set_timer(run->pool->loop, &run->cpu, wait, &e) < 0)
+		run_fail(run, &e);
+}
+
+static int start_clocks(struct run *run, struct err *e)
+{
+	const struct limits *lim = &run->limits;
+	uint64_t wall = lim->wall_ms * 1000, cpu = lim->cpu_ms * 1000000 / lim->cpu_millicores;
+
+	run->start_us = loop_now();
+	if (run->box->cgroup && cpu < wall &&
+	    loop_set_timer(run->pool->loop, &run->cpu, cpu, e) < 0)
+		return -1;
+	return loop_set_timer(run->pool->loop, &run->wall, wall, e);
+}
+
+void pool_cancel(struct run *run)
+{
+	if (run->is_cancelled || run->is_failed)
+		return;
+	run->is_cancelled = true;
+	switch (run->phase) {
+	case PHASE_RUNNING:
+	case PHASE_NEXT:
+		stop(run, RUN_CANCELLED, "");
+		break;
+	case PHASE_STOPPING:
+	case PHASE_DRAINING:
+		run->end.how = RUN_CANCELLED;
+		run->end.limit = "";
+		break;
+	case PHASE_WAITING:
+	case PHASE_FILES:
+		run->end.how = RUN_CANCELLED;
+		run->end.limit = "";
+		result_set_end(run->result, &run->end, run->compiling ? "compile" : "run");
+		run_end_later(run, NULL);
+		break;
+	}
+}
+
+/* ---- input ----------------------------------------------------------------------------- */
+
+static void close_stdin(struct run *run)
+{
+	int *fd = &run->box->fds[WIRE_FD_STDIN];
+
+	loop_unwatch(run->pool->loop, &run->in);
+	closep(fd);
+	*fd = -1;
+}
+
+/* True: the rest has to wait for its reader. */
+static bool feed(struct run *run)
+{
+	const struct vial_job *job = run->job;
+	size_t len = run->compiling ? 0 : job->stdin_len;
+
+	while (run->in_sent < len) {
+		ssize_t n = write(run->in.fd, job->stdin_bytes + run->in_sent, len - run->in_sent);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return true;
+		if (n < 0)
+			break; /* nobody reads any more */
+		run->in_sent += (size_t)n;
+	}
+	close_stdin(run);
+	return false;
+}
+
+static void on_stdin(struct watch *w, uint32_t events)
+{
+	struct run *run = holder_of(w, struct run, in);
+
+	if (events & EPOLLERR)
+		close_stdin(run);
+	else
+		(void)feed(run);
+}
+
+/* ---- what it is told, and says --------------------------------------------------------- */
+
+static void add_stage(struct run *run)
+{
+	const struct vial_job *job = run->job;
+
+	if (!job->runtime->compile)
+		return;
+	go_add(&run->go, GO_STAGE, run->compiling ? "compile" : "run", run->compiling ? 7 : 3);
+	if (!run->compiling)
+		return;
+	for (size_t i = 0; i < job->file_count; i++)
+		if (runtime_is_source(job->runtime, job->files[i].name) &&
+		    strcmp(job->files[i].name, job->code.name) != 0)
+			go_add(&run->go, GO_SOURCE, job->files[i].name, strlen(job->files[i].name));
+}
+
+static void add_files(struct run *run)
+{
+	const struct vial_job *job = run->job;
+
+	if (job->code.bytes)
+		go_add_file(&run->go, job->code.name, job->code.bytes, job->code.len);
+	for (size_t i = 0; i < job->file_count; i++)
+		go_add_file(&run->go, job->files[i].name, job->files[i].bytes, job->files[i].len);
+}
+
+static int write_go(struct run *run, bool is_first, struct err *e)
+{
+	const struct vial_job *job = run->job;
+
+	run->go.max = SIZE_MAX / 2; /* a job is bounded */
+	buf_reset(&run->go);
+	if (strcmp(job->code.name, job->runtime->source_name) != 0)
+		go_add(&run->go, GO_NAME, job->code.name, strlen(job->code.name));
+	add_stage(run);
+	if (is_first)
+		add_files(run);
+	for (size_t i = 0; i < job->args.count && !run->compiling; i++)
+		go_add(&run->go, GO_ARG, job->args.items[i], strlen(job->args.items[i]));
+	for (size_t i = 0; i < job->env.count; i++)
+		go_add(&run->go, GO_ENV, job->env.items[i], strlen(job->env.items[i]));
+	go_add(&run->go, GO_RUN, NULL, 0);
+	return run->go.dropped ? err_set(e, ERR_SYS, "out of memory") : 0;
+}
+
+/* 1: the rest has to wait.  A guest that is no more is the keeper's to tell of. */
+static int send_go(struct run *run, struct err *e)
+{
+	while (run->go_sent < run->go.len) {
+		ssize_t n = send(run->control.fd, run->go.data + run->go_sent,
+				 run->go.len - run->go_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 1;
+		if (n < 0)
+			return 0;
+		run->go_sent += (size_t)n;
+	}
+	run->given = true;
+	buf_done(&run->go);
+	return start_clocks(run, e);
+}
+
+static void hear(struct run *run)
+{
+	struct go_record head;
+	uint32_t status;
+
+	while (run->word_len < sizeof(run->word)) {
+		ssize_t n = recv(run->control.fd, run->word + run->word_len,
+				 sizeof(run->word) - run->word_len, MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0) { /* no word comes from there any more */
+			loop_unwatch(run->pool->loop, &run->control);
+			return;
+		}
+		run->word_len += (size_t)n;
+	}
+	memcpy(&head, run->word, sizeof(head));
+	memcpy(&status, run->word + sizeof(head), sizeof(status));
+	loop_unwatch(run->pool->loop, &run->control);
+	if (run->given && run->phase == PHASE_RUNNING && le32toh(head.kind) == GO_DONE &&
+	    le32toh(head.len) == sizeof(status))
+		on_done(run, (int)le32toh(status));
+}
+
+static void on_control(struct watch *w, uint32_t events)
+{
+	struct run *run = holder_of(w, struct run, control);
+	struct err e;
+
+	if ((events & EPOLLOUT) && !run->given) {
+		int waits = send_go(run, &e);
+		if (waits < 0 ||
+		    (waits == 0 && loop_rewatch(run->pool->loop, w, EPOLLIN, &e) < 0)) {
+			run_fail(run, &e);
+			return;
+		}
+	}
+	if (events & ~(uint32_t)EPOLLOUT)
+		hear(run);
+}
+
+/* ---- its beginning --------------------------------------------------------------------- */
+
+static int start_watching(struct run *run, struct err *e)
+{
+	struct loop *loop = run->pool->loop;
+	const int *fds = run->box->fds;
+
+	run->control = (struct watch){ fds[WIRE_FD_CONTROL], on_control, false };
+	run->in = (struct watch){ fds[WIRE_FD_STDIN], on_stdin, false };
+	run->out = (struct watch){ fds[WIRE_FD_STDOUT], on_stdout, false };
+	run->err = (struct watch){ fds[WIRE_FD_STDERR], on_stderr, false };
+
+	if (loop_set_timer(loop, &run->wall, GIVE_MAX_US, e) < 0)
+		return -1;
+	bool stdin_waits = feed(run); /* a short input is there before its reader */
+	int waits = send_go(run, e);
+	if (waits < 0 || (stdin_waits && loop_watch(loop, &run->in, EPOLLOUT, e) < 0))
+		return -1;
+	if (loop_watch(loop, &run->control, waits ? EPOLLIN | EPOLLOUT : EPOLLIN, e) < 0 ||
+	    loop_watch(loop, &run->out, EPOLLIN, e) < 0)
+		return -1;
+	return loop_watch(loop, &run->err, EPOLLIN, e);
+}
+
+void run_init(struct run *run)
+{
+	run->files.fd = -1;
+	run->wall.on_due = on_wall_due;
+	run->cpu.on_due = on_cpu_due;
+	run->end = (struct run_end){ .exit_code = -1, .limit = "" };
+}
+
+int run_begin(struct run *run, struct sandbox *box, struct err *e)
+{
+	bool is_first = run->phase == PHASE_WAITING;
+
+	box->run = run;
+	run->box = box;
+	run->phase = PHASE_RUNNING;
+	if (is_first) {
+		run->pool->kept[run->environment].running++;
+		run->compiling = run->job->runtime->compile != NULL;
+		prepare_stage(run);
+		files_mark(run);
+	}
+	return write_go(run, is_first, e) < 0 ? -1 : start_watching(run, e);
+}
