@@ -17,6 +17,7 @@
 #include "guest/go.h"
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +49,11 @@ static int pass_on(const struct go_words *words, struct err *e)
 	return 0;
 }
 
-static void become_guest(void)
+__attribute__((visibility("default"))) void vial_receive(void);
+
+/* Wait for the code.  A boot script that can call us does so after it has mended and warmed itself;
+ * for any other, fork() does. */
+void vial_receive(void)
 {
 	struct go_words words = { 0 };
 	struct err e;
@@ -99,27 +104,70 @@ __attribute__((visibility("default"))) pid_t fork(void)
 		return real();
 	served = true;
 	serve(BOX_CONTROL_FD);
-	become_guest();
+	if (!getenv("VIAL_RECEIVES"))
+		vial_receive();
 	return 0;
 }
 
-/* Last of all that runs in this process: whatever the interpreter had to write is written. */
-static void say_done(int status, void *unused)
+static void say_done(int status)
 {
 	const struct {
 		struct go_record record;
 		uint32_t status;
 	} word = { { GO_DONE, sizeof(uint32_t) }, (uint32_t)status };
 
-	(void)unused;
 	if (guest == 0 || guest != getpid())
 		return;
 	(void)fflush(NULL);
 	(void)send(GO_FD, &word, sizeof(word), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* Last of all that runs in this process: whatever the interpreter had to write is written. */
+static void at_exit(int status, void *unused)
+{
+	(void)unused;
+	say_done(status);
+}
+
 /* Registered before anybody else's, so called after all of them. */
 __attribute__((constructor)) static void begin(void)
 {
-	(void)on_exit(say_done, NULL);
+	(void)on_exit(at_exit, NULL);
+}
+
+/*
+ * For boot scripts that can call us (ctypes): end now, with nothing taken down.  An interpreter that
+ * frees each of its objects at the end touches, and so copies, every page it shares with its zygote:
+ * far more work than most programs are.
+ */
+__attribute__((visibility("default"))) void vial_end(int status);
+
+void vial_end(int status)
+{
+	say_done(status);
+	_exit(status);
+}
+
+/*
+ * Whether we are called from within a function of that name, or -1 when it cannot be told: the
+ * stack was not seen to its end.  CPython runs its last handlers both after the program's last line
+ * and on SystemExit, and only its own stack says which.
+ */
+__attribute__((visibility("default"))) int vial_called_from(const char *function, const char *root);
+
+int vial_called_from(const char *function, const char *root)
+{
+	void *frames[64];
+	int count = backtrace(frames, 64);
+
+	for (int i = 0; i < count; i++) {
+		Dl_info info;
+		if (!dladdr(frames[i], &info) || !info.dli_sname)
+			continue;
+		if (strcmp(info.dli_sname, function) == 0)
+			return 1;
+		if (strcmp(info.dli_sname, root) == 0)
+			return 0;
+	}
+	return -1;
 }
