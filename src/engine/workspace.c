@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #define DEPTH_MAX  200
 #define VISITS_MAX 2000000
@@ -72,11 +73,31 @@ int workspace_check_name(const char *name, struct err *e)
 	return 0;
 }
 
+/* The same where a filter forbids openat2(): part by part, for a path that leads down only. */
+static int open_by_parts(int root, const char *path, uint64_t flags, uint64_t mode)
+{
+	auto_close int owned = -1;
+	int dir = root;
+
+	for (const char *slash; (slash = strchr(path, '/')); path = slash + 1) {
+		char part[NAME_MAX + 1];
+		(void)snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
+		int next = openat(dir, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0)
+			return -1;
+		if (owned >= 0)
+			(void)close(owned);
+		owned = dir = next;
+	}
+	return openat(dir, path, (int)flags | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
+}
+
 static int open_beneath(int dir, const char *path, uint64_t flags, uint64_t mode)
 {
 	struct open_how how = { .flags = flags | O_CLOEXEC, .mode = mode, .resolve = beneath };
+	int fd = SYS(sys_openat2, dir, path, &how);
 
-	return SYS(sys_openat2, dir, path, &how);
+	return fd < 0 && errno == ENOSYS ? open_by_parts(dir, path, flags, mode) : fd;
 }
 
 /* Make and open the directory that will hold `name`; *ret_leaf is the last part. */
@@ -215,12 +236,33 @@ void workspace_mark(struct timespec *ret)
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, ret);
 }
 
+static bool is_old(const struct stat *st)
+{
+	return st->st_mtim.tv_sec == WORKSPACE_OLD_TIME && st->st_mtim.tv_nsec == 0;
+}
+
 static bool is_changed(const struct stat *st, const struct timespec *mark)
 {
 	if (st->st_ctim.tv_sec < mark->tv_sec ||
 	    (st->st_ctim.tv_sec == mark->tv_sec && st->st_ctim.tv_nsec < mark->tv_nsec))
 		return false;
-	return st->st_mtim.tv_sec != WORKSPACE_OLD_TIME || st->st_mtim.tv_nsec != 0;
+	return !is_old(st);
+}
+
+bool workspace_is_as_put(const struct workspace *ws, const char *name)
+{
+	auto_persona struct persona p = persona_enter(ws);
+	auto_close int fd = -1;
+	struct stat st;
+	struct err ignored;
+
+	if (workspace_check_name(name, &ignored) < 0)
+		return false;
+	if (!strchr(name, '/'))
+		return fstatat(ws->fd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0 &&
+		       S_ISREG(st.st_mode) && is_old(&st);
+	fd = open_beneath(ws->fd, name, O_PATH | O_NOFOLLOW, 0);
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_old(&st);
 }
 
 struct walk {
@@ -228,21 +270,33 @@ struct walk {
 	bool (*visit)(const struct workspace_entry *entry, void *arg);
 	void *arg;
 	unsigned visits;
-	bool complete, stop;
+	bool complete, stop, moved;
 	uint64_t blocks;
 	char path[PATH_MAX];
 };
 
 static void walk_dir(struct walk *w, int dir_fd, size_t used, int depth);
 
+/* Trees change while they are looked at.  What is no longer there takes no room. */
+static void note_missing(struct walk *w)
+{
+	if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
+		w->moved = true;
+	else
+		w->complete = false;
+}
+
 static void walk_entry(struct walk *w, int dir_fd, const char *name, size_t used, int depth)
 {
 	struct stat st;
 	int n = snprintf(w->path + used, sizeof(w->path) - used, "%s%s", used ? "/" : "", name);
 
-	if (n < 0 || (size_t)n >= sizeof(w->path) - used ||
-	    fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0) {
+	if (n < 0 || (size_t)n >= sizeof(w->path) - used) {
 		w->complete = false;
+		return;
+	}
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0) {
+		note_missing(w);
 		return;
 	}
 	w->blocks += (uint64_t)st.st_blocks * 512;
@@ -255,10 +309,13 @@ static void walk_entry(struct walk *w, int dir_fd, const char *name, size_t used
 		w->stop = !w->visit(&entry, w->arg);
 	} else if (S_ISDIR(st.st_mode)) {
 		int sub = open_beneath(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-		if (sub < 0 || depth >= DEPTH_MAX) {
+		if (sub < 0) {
+			note_missing(w);
+			return;
+		}
+		if (depth >= DEPTH_MAX) {
 			w->complete = false;
-			if (sub >= 0)
-				(void)close(sub);
+			(void)close(sub);
 			return;
 		}
 		walk_dir(w, sub, used + (size_t)n, depth + 1);
@@ -323,10 +380,14 @@ struct workspace_size workspace_measure(const struct workspace *ws,
 	struct walk w = { .visit = below_stop, .complete = true };
 	struct measure m = { &w, stop };
 	int dir = open_beneath(ws->fd, ".", O_RDONLY | O_DIRECTORY, 0);
+	struct statvfs fs;
 
 	w.arg = &m;
-	if (dir < 0)
+	if (dir < 0 || fstatvfs(dir, &fs) < 0) {
+		closep(&dir);
 		return (struct workspace_size){ .complete = false };
+	}
 	walk_dir(&w, dir, 0, 0);
-	return (struct workspace_size){ w.blocks, w.visits, w.complete };
+	return (struct workspace_size){ w.blocks, w.visits, w.complete, w.moved,
+					(uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize };
 }

@@ -42,6 +42,9 @@ int workspace_open(const struct workspace *ws, const char *name, uint64_t max,
 int workspace_read(struct buf *out, const struct workspace *ws, const char *name,
 		   struct err *e) MUST_USE;
 
+/* Whether a file is still what was put: seen from outside, nothing is opened. */
+bool workspace_is_as_put(const struct workspace *ws, const char *name);
+
 struct workspace_entry {
 	const char *path; /* relative; valid during the call */
 	uint64_t size;    /* as it reads */
@@ -62,6 +65,8 @@ struct workspace_size {
 	uint64_t bytes;   /* of disk, all told */
 	uint64_t entries;
 	bool complete;    /* false: some of it could not be seen */
+	bool moved;       /* some of it was gone when we came to it: removed, or renamed */
+	uint64_t in_use;  /* bytes of the whole file system */
 };
 
 /* What is below, counted until it exceeds `stop` (NULL: to the end); with our own power, for a

@@ -6,17 +6,14 @@
  * opened here.  Whatever else it takes to know is asked of a filer (keeper/filer.h).
  */
 #include "base/own.h"
-#include "base/sys.h"
 #include "keeper/filer.h"
 #include "pool/pool_impl.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #define FILER_MAX_US 60000000u
@@ -102,36 +99,17 @@ void files_mark(struct run *run)
 	workspace_mark(&f->mark);
 }
 
-static bool is_as_put(int workspace, const char *name)
-{
-	struct stat st;
-
-	if (strchr(name, '/')) {
-		struct open_how how = {
-			.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-			.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-		};
-		auto_close int fd = sys_openat2(workspace, name, &how);
-		if (fd < 0 || fstat(fd, &st) < 0)
-			return false;
-	} else if (fstatat(workspace, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0) {
-		return false;
-	}
-	return S_ISREG(st.st_mode) && st.st_mtim.tv_sec == WORKSPACE_OLD_TIME &&
-	       st.st_mtim.tv_nsec == 0;
-}
-
 bool files_untouched(struct run *run)
 {
 	const struct vial_job *job = run->job;
-	int workspace = run->box->fds[WIRE_FD_WORKSPACE];
+	const struct workspace ws = { .fd = run->box->fds[WIRE_FD_WORKSPACE] };
 
-	if (!run->files.inodes || inodes_used(workspace) != run->files.inodes)
+	if (!run->files.inodes || inodes_used(ws.fd) != run->files.inodes)
 		return false;
-	if (job->code.bytes && !is_as_put(workspace, job->code.name))
+	if (job->code.bytes && !workspace_is_as_put(&ws, job->code.name))
 		return false;
 	for (size_t i = 0; i < job->file_count; i++)
-		if (!is_as_put(workspace, job->files[i].name))
+		if (!workspace_is_as_put(&ws, job->files[i].name))
 			return false;
 	return true;
 }
