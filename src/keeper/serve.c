@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-enum { LISTEN_MAX = 2, SERVER_FIRST_FD = 3, BACKLOG = 512 };
+enum { LISTEN_MAX = 2, SERVER_FIRST_FD = 3, SERVER_WORDS = 7, BACKLOG = 512 };
 
 struct serve {
 	const struct serve_options *options;
@@ -163,12 +163,35 @@ static int find_server(char ret[PATH_MAX], struct err *e)
 	return 0;
 }
 
+/*
+ * What the server is told: numbers, whom to become once it has opened what it needs as us, and
+ * the environments in our order, NAME=LANGUAGE, since both sides call them by their place in it.
+ */
+static char **server_words(const struct serve *s)
+{
+	const struct environments *list = s->keeper.environments;
+	const struct serve_options *o = s->options;
+	const struct lease *lease = &s->server_lease;
+	char **words = calloc(SERVER_WORDS + list->count + 1, sizeof(*words));
+
+	if (!words || asprintf(&words[0], "vial-server") < 0 ||
+	    asprintf(&words[1], "%zu", s->listen_count) < 0 ||
+	    asprintf(&words[2], "%u", o->armed) < 0 || asprintf(&words[3], "%u", o->max) < 0 ||
+	    asprintf(&words[4], "%u", o->queue) < 0 ||
+	    asprintf(&words[5], "%u", lease->own_uids ? lease->guest_uid : 0) < 0 ||
+	    asprintf(&words[6], "%s", o->config ? o->config : "") < 0)
+		return NULL;
+	for (size_t i = 0; i < list->count; i++)
+		if (asprintf(&words[SERVER_WORDS + i], "%s=%s", list->items[i].name,
+			     list->items[i].tool.runtime->name) < 0)
+			return NULL;
+	return words;
+}
+
 _Noreturn static void become_server(struct serve *s, int channel, const char *path)
 {
-	const struct serve_options *o = s->options;
 	int fds[1 + LISTEN_MAX], count = 0;
-	char numbers[4][16];
-	uid_t uid = s->server_lease.guest_uid;
+	char **words = server_words(s);
 	sigset_t none;
 
 	fds[count++] = channel;
@@ -183,18 +206,11 @@ _Noreturn static void become_server(struct serve *s, int channel, const char *pa
 		if (dup2(fds[i], SERVER_FIRST_FD + i) < 0)
 			_exit(125);
 	(void)close_range((unsigned)(SERVER_FIRST_FD + count), UINT_MAX, 0);
-	if (s->server_lease.own_uids &&
-	    (sys_setgroups(0, NULL) < 0 || sys_setresgid(uid) < 0 || sys_setresuid(uid) < 0))
-		_exit(125);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* its channel ends, too: this is only faster */
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)snprintf(numbers[0], 16, "%zu", s->listen_count);
-	(void)snprintf(numbers[1], 16, "%u", o->armed);
-	(void)snprintf(numbers[2], 16, "%u", o->max);
-	(void)snprintf(numbers[3], 16, "%u", o->queue);
-	(void)execl(path, "vial-server", numbers[0], numbers[1], numbers[2], numbers[3],
-		    o->config ? o->config : "", (char *)NULL);
+	if (words)
+		(void)execv(path, words);
 	(void)fprintf(stderr, "vial: %s: %s\n", path, strerror(errno));
 	_exit(125);
 }

@@ -7,6 +7,7 @@
 #include "engine/steps.h"
 
 #include <mntent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -97,11 +98,12 @@ static int find_groups(struct lockdown *l, struct err *e)
 static int hide(struct lockdown *l, struct err *e)
 {
 	(void)l;
+	/* The keeper asked for it as well; that was forgotten with the uid. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return err_sys(e, "death signal");
 #ifndef VIAL_SANITIZED /* which looks for leaks with ptrace */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_sys(e, "dumpable");
-#else
-	(void)e;
 #endif
 	return 0;
 }
@@ -133,7 +135,7 @@ static const struct {
 	{ "limits", limit },           /* no memory of ours in a core file */
 	{ "uid", become },             /* it takes capabilities to be somebody else */
 	{ "capabilities", drop_caps }, /* all of them, and no_new_privs for what follows */
-	{ "dumpable", hide },          /* after the uid, whose change would reset it */
+	{ "dumpable", hide },          /* after the uid, whose change would reset both */
 	{ "landlock", restrict_files },
 	{ "seccomp", filter }, /* last: it forbids the calls used above */
 };

@@ -1,11 +1,12 @@
 /*
  * vial-server - the unprivileged half of `vial serve`: reads what clients send.
  *
- *   vial-server [--config FILE] [--listeners N] [--uid N] [--armed N] [--max N] [--queue N]
+ *   vial-server LISTENERS ARMED MAX QUEUE UID CONFIG NAME=LANGUAGE...
  *
- * Started by the keeper (keeper/serve.h) with the channel to it as descriptor 3 and the
- * sockets that listen from 4 on.  It opens what it needs, locks itself in, and only then
- * accepts.  SIGTERM: no new requests, those under way are finished, at most for a grace
+ * Started by the keeper (keeper/serve.c) with the channel to it as descriptor 3 and the
+ * sockets that listen from 4 on.  It opens what it needs with the keeper's rights, becomes
+ * UID (0: stays who it is), locks itself in, and only then accepts.  The environments are
+ * those of the keeper, in its order: each side calls them by their place in that list.  SIGTERM: no new requests, those under way are finished, at most for a grace
  * period.  When the keeper goes, it goes too, at once: no sandbox is left to wait for.
  *
  * A program of its own because libmicrohttpd brings libgnutls, which Debian does not
@@ -18,7 +19,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +27,7 @@
 #include <sys/signalfd.h>
 
 enum {
+	WORDS_MIN = 7,
 	KEEPER_FD = 3,
 	LISTEN_FD = 4,
 	DESCRIPTORS_WANTED = 65536,
@@ -40,9 +41,11 @@ enum {
 	GRACE_US = 30 * 1000000,
 };
 
-struct options {
+struct words {
+	uint64_t listeners, armed, max, queue, uid;
 	const char *config;
-	uint64_t listeners, uid, armed, max, queue;
+	char **environments;
+	size_t environment_count;
 };
 
 struct process { /* this one */
@@ -52,35 +55,48 @@ struct process { /* this one */
 	bool lost_keeper;
 };
 
-/* ---- options --------------------------------------------------------------------------- */
+/* ---- what the keeper says --------------------------------------------------------------- */
 
-static int read_options(struct options *o, int argc, char **argv, struct err *e)
+static int read_words(struct words *ret, int argc, char **argv, struct err *e)
 {
-	static const struct option rows[] = {
-		{ "config", required_argument, NULL, 'c' },
-		{ "listeners", required_argument, NULL, 'l' },
-		{ "uid", required_argument, NULL, 'u' },
-		{ "armed", required_argument, NULL, 'a' },
-		{ "max", required_argument, NULL, 'm' },
-		{ "queue", required_argument, NULL, 'q' },
-		{ 0 },
-	};
+	uint64_t *numbers[] = { &ret->listeners, &ret->armed, &ret->max, &ret->queue, &ret->uid };
 
-	for (int c; (c = getopt_long(argc, argv, "", rows, NULL)) != -1;) {
-		uint64_t *number = c == 'l'   ? &o->listeners
-				   : c == 'u' ? &o->uid
-				   : c == 'a' ? &o->armed
-				   : c == 'm' ? &o->max
-				   : c == 'q' ? &o->queue
-					      : NULL;
-		if (c == 'c')
-			o->config = optarg;
-		else if (!number)
-			return err_set(e, ERR_INVALID, "started by 'vial serve', not by hand");
-		else if (units_count(number, optarg, e) < 0)
+	if (argc < WORDS_MIN)
+		return err_set(e, ERR_INVALID, "started by 'vial serve', not by hand");
+	for (int i = 0; i < 5; i++) {
+		if (units_count(numbers[i], argv[1 + i], e) < 0)
 			return -1;
-		else if (*number > UINT32_MAX - 1)
-			return err_set(e, ERR_INVALID, "%s is out of range", optarg);
+		if (*numbers[i] >= UINT32_MAX)
+			return err_set(e, ERR_INVALID, "%.40s is out of range", argv[1 + i]);
+	}
+	ret->config = argv[6][0] ? argv[6] : NULL;
+	ret->environments = argv + WORDS_MIN;
+	ret->environment_count = (size_t)(argc - WORDS_MIN);
+	return 0;
+}
+
+/* Their directories and tools are the keeper's business: a name and a language will do. */
+static int name_environments(struct environments *ret, const struct words *w, struct err *e)
+{
+	ret->items = calloc(w->environment_count + 1, sizeof(*ret->items));
+	if (!ret->items)
+		return err_sys(e, "environments");
+	for (size_t i = 0; i < w->environment_count; i++) {
+		const char *word = w->environments[i];
+		size_t len = strcspn(word, "=");
+		const struct runtime *rt = word[len] ? runtime_find(word + len + 1) : NULL;
+		bool is_language =
+			rt && strlen(rt->name) == len && strncmp(rt->name, word, len) == 0;
+		struct environment *env = &ret->items[ret->count++];
+
+		*env = (struct environment){ .name = strndup(word, len),
+					     .tool.runtime = rt,
+					     .path = is_language ? NULL : strdup(""),
+					     .dir_fd = -1 };
+		if (!rt)
+			return err_set(e, ERR_INVALID, "environment '%.60s'", word);
+		if (!env->name || (!is_language && !env->path))
+			return err_sys(e, "environments");
 	}
 	return 0;
 }
@@ -153,10 +169,10 @@ static int watch_keeper(struct process *p, struct err *e)
 }
 
 /* As many descriptors as we may have; returns how many connections that is enough for. */
-static unsigned raise_limit(const struct options *o)
+static unsigned raise_limit(const struct words *w)
 {
 	struct rlimit files = { 1024, 1024 };
-	uint64_t ours = DESCRIPTORS_OF_OURS + DESCRIPTORS_PER_BOX * o->max;
+	uint64_t ours = DESCRIPTORS_OF_OURS + DESCRIPTORS_PER_BOX * w->max;
 
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		rlim_t want = DESCRIPTORS_WANTED;
@@ -170,15 +186,15 @@ static unsigned raise_limit(const struct options *o)
 	return left < 16 ? 16 : left < CONNECTIONS_MAX ? (unsigned)left : CONNECTIONS_MAX;
 }
 
-static int open_server(struct server *s, const struct options *o, struct err *e)
+static int open_server(struct server *s, const struct words *w, struct err *e)
 {
-	const struct pool_options pool = { .armed_min = (unsigned)o->armed,
-					   .boxes_max = (unsigned)o->max,
-					   .queue_max = (unsigned)o->queue };
+	const struct pool_options pool = { .armed_min = (unsigned)w->armed,
+					   .boxes_max = (unsigned)w->max,
+					   .queue_max = (unsigned)w->queue };
 	const struct http_options http = {
 		.routes = routes,
 		.arg = s,
-		.connections_max = raise_limit(o),
+		.connections_max = raise_limit(w),
 		.bodies_max = BODIES_MAX,
 		.pending_max = PENDING_MAX,
 		.idle_ms = IDLE_MS,
@@ -186,11 +202,12 @@ static int open_server(struct server *s, const struct options *o, struct err *e)
 	};
 	struct vial_error error;
 
-	if (vial_open(&s->host, o->config, &error) < 0) {
+	if (vial_open(&s->host, w->config, &error) < 0) {
 		*e = *err_of(&error);
 		return -1;
 	}
-	if (environments_load(&s->environments, s->host, e) < 0 ||
+	ids_close(&s->host->ids); /* the leases are the keeper's */
+	if (name_environments(&s->environments, w, e) < 0 ||
 	    pool_create(&s->pool, s->loop, KEEPER_FD, s->host, &s->environments, &pool, e) < 0 ||
 	    http_create(&s->http, s->loop, &http, e) < 0)
 		return -1;
@@ -198,18 +215,18 @@ static int open_server(struct server *s, const struct options *o, struct err *e)
 	return 0;
 }
 
-static int start(struct process *p, const struct options *o, struct err *e)
+static int start(struct process *p, const struct words *w, struct err *e)
 {
 	struct server *s = &p->server;
 
-	if (close_range(LISTEN_FD + (unsigned)o->listeners, ~0u, 0) < 0)
+	if (close_range(LISTEN_FD + (unsigned)w->listeners, ~0u, 0) < 0)
 		return err_sys(e, "descriptors");
 	if (loop_create(&s->loop, e) < 0 || watch_signals(p, e) < 0 || watch_keeper(p, e) < 0 ||
-	    open_server(s, o, e) < 0)
+	    open_server(s, w, e) < 0)
 		return -1;
-	if (lockdown_enter((uid_t)o->uid, e) < 0)
+	if (lockdown_enter((uid_t)w->uid, e) < 0)
 		return -1;
-	for (uint64_t i = 0; i < o->listeners; i++)
+	for (uint64_t i = 0; i < w->listeners; i++)
 		if (http_listen(s->http, LISTEN_FD + (int)i, e) < 0)
 			return err_context(e, "socket %d", LISTEN_FD + (int)i);
 	return 0;
@@ -230,12 +247,12 @@ static void finish(struct process *p)
 int main(int argc, char **argv)
 {
 	struct process p = { .keeper.fd = -1, .signals.fd = -1, .grace.on_due = on_grace };
-	struct options o = { .listeners = 1, .armed = 4, .max = 64, .queue = 256 };
+	struct words w = { 0 };
 	struct err e;
 
-	int failed = read_options(&o, argc, argv, &e);
+	int failed = read_words(&w, argc, argv, &e);
 	if (failed == 0)
-		failed = start(&p, &o, &e);
+		failed = start(&p, &w, &e);
 	if (failed == 0)
 		failed = loop_run(p.server.loop, &e);
 	if (failed < 0)
