@@ -33,6 +33,24 @@ class HostDirectories(cli.Case):
                 result, _ = self.result("python", grow % first, "--dir", where + ":rw", "--workspace", "8m")
                 self.assertEqual((result["outcome"], result["limit"]), ("out_of_disk", "workspace"))
 
+    def test_a_file_that_changes_its_name_all_the_time_is_counted(self):
+        code = ("import os\nos.mkdir('a')\n"
+                "for i in range(32): open('a/%d' % i, 'wb').write(bytes(1 << 20))\n"
+                "while True: os.rename('a', 'b'); os.rename('b', 'a')")
+        os.mkdir(self.path("data"))
+        result, _ = self.result("python", code, "--dir", self.path("data") + ":rw",
+                                "--workspace", "8m", "--timeout", "20")
+        self.assertEqual((result["outcome"], result["limit"]), ("out_of_disk", "workspace"))
+
+    def test_files_that_come_and_go_are_no_offence(self):
+        code = ("import os, time\nend = time.time() + 2\n"
+                "while time.time() < end:\n"
+                "    for i in range(50): open(str(i), 'w').close()\n"
+                "    for i in range(50): os.rename(str(i), 'x%d' % i); os.unlink('x%d' % i)")
+        os.mkdir(self.path("data"))
+        result, _ = self.result("python", code, "--dir", self.path("data") + ":rw")
+        self.assertEqual((result["outcome"], result["exit_code"]), ("exited", 0), result)
+
     def test_a_second_directory_is_watched_too(self):
         os.mkdir(self.path("data"))
         result, _ = self.result("sh", "cd /data; while :; do head -c 1048576 /dev/zero >f$((i+=1)); done",
