@@ -78,7 +78,7 @@ void cell_free(struct cell *cell)
 	for (size_t i = 0; i < sizeof(watches) / sizeof(watches[0]); i++)
 		loop_unwatch(loop, watches[i]);
 	guest_done(&cell->guest);
-	box_free(cell->box);
+	keeper_bury(cell->box);
 	cgroup_free(cell->cgroup);
 	cgroup_free(cell->first_cgroup);
 	lease_done(&cell->lease);

@@ -3,12 +3,9 @@
 #include "base/sys.h"
 #include "keeper/helper.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 
 void keeper_say(const char *fmt, ...)
 {
@@ -19,30 +16,6 @@ void keeper_say(const char *fmt, ...)
 	(void)vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	(void)fprintf(stderr, "vial: keeper: %s\n", line);
-}
-
-bool keeper_reap(int *pidfd, int *exit_code, int *sig, struct rusage *ret)
-{
-	siginfo_t info = { 0 };
-	struct rusage usage = { 0 };
-	int code = -1, signal = 0;
-
-	/* The raw call also tells what was used; libc's does not. */
-	while (syscall(SYS_waitid, P_PIDFD, *pidfd, &info, WEXITED | __WALL, &usage) < 0)
-		if (errno != EINTR)
-			break;
-	(void)close(take_fd(pidfd));
-	if (info.si_code == CLD_EXITED)
-		code = info.si_status;
-	else
-		signal = info.si_status;
-	if (exit_code)
-		*exit_code = code;
-	if (sig)
-		*sig = signal;
-	if (ret)
-		*ret = usage;
-	return info.si_pid != 0;
 }
 
 static void fail(struct keeper *k, uint32_t box, const struct err *why)

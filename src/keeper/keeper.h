@@ -36,9 +36,14 @@ int keeper_run(struct keeper *k, struct err *e) MUST_USE;
 
 void keeper_say(const char *fmt, ...) PRINTF(1, 2); /* one line for the operator's log */
 
+/* ---- reap.c ---- */
+
 /* Wait for a child that is dead; what it used goes to *ret when asked. */
 struct rusage;
 bool keeper_reap(int *pidfd, int *exit_code, int *signal, struct rusage *ret);
+
+/* Kill a box and wait for it, whoever it was that died inside and was never made known to us. */
+void keeper_bury(struct box *box); /* NULL is fine */
 
 /* ---- nest.c ---- */
 

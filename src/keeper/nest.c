@@ -28,6 +28,23 @@
 
 enum { OWN_FILES_MAX = 8, NETS_AHEAD = 4 };
 
+/* Whom a dead maker still told us of. */
+static void drain_replies(int channel)
+{
+	struct order_reply reply;
+	struct err ignored;
+	size_t count;
+	int fd;
+
+	while (channel >= 0 && message_receive(channel, &reply, sizeof(reply), &fd, 1, &count,
+					       MSG_DONTWAIT, &ignored) == 0) {
+		if (count == 1) {
+			struct guest guest = { .pidfd = fd };
+			guest_done(&guest);
+		}
+	}
+}
+
 static void zygote_drop(struct zygote *z)
 {
 	struct loop *loop = z->nest->keeper->loop;
@@ -38,6 +55,7 @@ static void zygote_drop(struct zygote *z)
 		(void)pidfd_send_signal(z->pidfd, SIGKILL, NULL, 0);
 		(void)keeper_reap(&z->pidfd, NULL, NULL, NULL);
 	}
+	drain_replies(z->channel);
 	if (z->channel >= 0)
 		(void)close(z->channel);
 	if (z->status >= 0)
@@ -62,13 +80,14 @@ void nest_free(struct nest *nest)
 	zygote_drop(&nest->old);
 	guest_done(&nest->stem_guest);
 	guest_done(&nest->net_guest);
+	drain_replies(nest->stem);
 	while (nest->net_count > 0)
 		(void)close(nest->nets[--nest->net_count]);
 	if (nest->stem >= 0)
 		(void)close(nest->stem);
 	if (nest->net_maker >= 0)
 		(void)close(nest->net_maker);
-	box_free(nest->box);
+	keeper_bury(nest->box);
 	lease_done(&nest->lease);
 	plan_done(&nest->plan);
 	vial_job_free(nest->job);

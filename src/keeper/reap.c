@@ -1,0 +1,109 @@
+/*
+ * reap - the keeper's children, also those it never got to know.
+ *
+ * Guests and pid 1s are made by stems and zygotes, as our children; their pidfds come with
+ * the answer.  A maker that is killed between the two leaves us a child we do not know.  When it
+ * dies it stays a zombie, and the pid 1 of its namespace cannot end before it is reaped.
+ */
+#include "keeper/keeper.h"
+
+#include "base/buf.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+enum { KNOWN_MAX = 3 * KEEPER_CELLS_MAX, PATIENCE_MS = 50, TRIES = 40 };
+
+bool keeper_reap(int *pidfd, int *exit_code, int *sig, struct rusage *ret)
+{
+	siginfo_t info = { 0 };
+	struct rusage usage = { 0 };
+	int code = -1, signal = 0;
+
+	/* The raw call also tells what was used; libc's does not. */
+	while (syscall(SYS_waitid, P_PIDFD, *pidfd, &info, WEXITED | __WALL, &usage) < 0)
+		if (errno != EINTR)
+			break;
+	(void)close(take_fd(pidfd));
+	if (info.si_code == CLD_EXITED)
+		code = info.si_status;
+	else
+		signal = info.si_status;
+	if (exit_code)
+		*exit_code = code;
+	if (sig)
+		*sig = signal;
+	if (ret)
+		*ret = usage;
+	return info.si_pid != 0;
+}
+
+/* ---- strangers ------------------------------------------------------------------------- */
+
+static pid_t pid_of(int pidfd)
+{
+	auto_buf struct buf text = BUF_INIT(4096);
+	char path[48];
+	struct err ignored;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	if (pidfd < 0 || buf_add_file(&text, AT_FDCWD, path, &ignored) < 0)
+		return -1;
+	const char *at = strstr(buf_str(&text), "\nPid:");
+	return at ? (pid_t)strtol(at + 5, NULL, 10) : -1;
+}
+
+/* Every child we hold a pidfd of has it in our own table: ask that, not the many places. */
+static size_t known_children(pid_t ret[KNOWN_MAX])
+{
+	size_t count = 0;
+
+	for (int fd = 3; fd < 65536 && count < KNOWN_MAX; fd++) {
+		if (fcntl(fd, F_GETFD) < 0)
+			continue;
+		pid_t pid = pid_of(fd);
+		if (pid > 0)
+			ret[count++] = pid;
+	}
+	return count;
+}
+
+static void reap_strangers(void)
+{
+	static pid_t known[KNOWN_MAX];
+	auto_buf struct buf children = BUF_INIT(1u << 20);
+	size_t count = known_children(known);
+	struct err ignored;
+
+	if (buf_add_file(&children, AT_FDCWD, "/proc/thread-self/children", &ignored) < 0)
+		return;
+	char *at = children.data, *end;
+	for (;;) {
+		pid_t pid = at ? (pid_t)strtol(at, &end, 10) : 0;
+		if (pid <= 0 || end == at)
+			return;
+		at = end;
+		bool is_known = false;
+		for (size_t i = 0; i < count && !is_known; i++)
+			is_known = known[i] == pid;
+		if (!is_known)
+			(void)waitpid(pid, NULL, WNOHANG | __WALL);
+	}
+}
+
+void keeper_bury(struct box *box)
+{
+	if (!box)
+		return;
+	box_kill(box);
+	struct pollfd end = { box_pidfd(box), POLLIN, 0 };
+	for (int i = 0; end.fd >= 0 && i < TRIES && poll(&end, 1, PATIENCE_MS) == 0; i++)
+		reap_strangers();
+	box_free(box);
+}
