@@ -30,6 +30,17 @@ size_t utf8_step(const char *s, size_t len)
 	return need;
 }
 
+bool utf8_is_valid(const char *bytes, size_t len)
+{
+	for (size_t at = 0; at < len;) {
+		size_t step = utf8_step(bytes + at, len - at);
+		if (!step)
+			return false;
+		at += step;
+	}
+	return true;
+}
+
 /*
  * One U+FFFD stands for as much as began a well-formed sequence.  Unicode
  * recommends it (3.9, "maximal subparts"), Python and browsers do it: the same

@@ -9,9 +9,12 @@
 
 void answer_done(struct answer *a)
 {
-	for (size_t i = 0; i < a->result.export_count; i++)
+	for (size_t i = 0; i < a->result.export_count; i++) {
 		buf_done(&a->contents[i]);
+		buf_done(&a->paths[i]);
+	}
 	free(a->contents);
+	free(a->paths);
 	free(a->exports);
 	free(a->changed);
 	buf_done(&a->out);
@@ -162,23 +165,35 @@ static int read_changed(struct answer *a, const struct json_object *o, struct er
 	return 0;
 }
 
-static int read_export(struct vial_file *f, struct buf *content, const struct json_object *o,
-		       struct err *e)
+static int read_coded(struct buf *ret, const struct json_object *o, const char *name, struct err *e)
 {
 	const char *text;
 	size_t len;
 
+	if (member_bytes(&text, &len, o, name, e) < 0)
+		return -1;
+	ret->max = len;
+	if (base64_decode(ret, text, len, e) < 0)
+		return -1;
+	return ret->dropped ? err_set(e, ERR_SYS, "no memory for %s", name) : 0;
+}
+
+static int read_export(struct vial_file *f, struct buf *content, struct buf *path,
+		       const struct json_object *o, struct err *e)
+{
 	if (read_file(f, o, e) < 0)
 		return -1;
+	if (!member_is_null(o, "path_base64")) {
+		if (read_coded(path, o, "path_base64", e) < 0)
+			return -1;
+		f->path = buf_str(path);
+		if (strlen(f->path) != path->len)
+			return err_set(e, ERR_HOST, "the daemon's answer has a NUL in a path");
+	}
 	if (!member_is_null(o, "error"))
 		return member_text(&f->error, o, "error", e);
-	if (member_bytes(&text, &len, o, "content_base64", e) < 0)
+	if (read_coded(content, o, "content_base64", e) < 0)
 		return -1;
-	content->max = len;
-	if (base64_decode(content, text, len, e) < 0)
-		return -1;
-	if (content->dropped)
-		return err_set(e, ERR_SYS, "no memory for %.100s", f->path);
 	f->content = (struct vial_bytes){ buf_str(content), content->len, 0 };
 	return 0;
 }
@@ -192,12 +207,14 @@ static int read_exports(struct answer *a, const struct json_object *o, struct er
 		return -1;
 	a->exports = calloc(count + 1, sizeof(*a->exports));
 	a->contents = calloc(count + 1, sizeof(*a->contents));
-	if (!a->exports || !a->contents)
+	a->paths = calloc(count + 1, sizeof(*a->paths));
+	if (!a->exports || !a->contents || !a->paths)
 		return err_sys(e, "exports");
 	a->result.exports = a->exports;
 	a->result.export_count = count;
 	for (size_t i = 0; i < count; i++)
-		if (read_export(&a->exports[i], &a->contents[i], member_item(list, i), e) < 0)
+		if (read_export(&a->exports[i], &a->contents[i], &a->paths[i], member_item(list, i),
+				e) < 0)
 			return -1;
 	return 0;
 }

@@ -18,6 +18,7 @@ struct answer {
 	struct json_object *object; /* what the texts of `result` point into */
 	struct vial_file *changed, *exports;
 	struct buf *contents; /* of the exports */
+	struct buf *paths;    /* theirs, where they are not text */
 };
 
 /* An output is no larger than the largest limit there is for it. */

@@ -31,18 +31,6 @@ static const struct {
 	{ "allow-weak", "--allow-weak: the daemon's sandboxes are made already" },
 };
 
-static bool is_text(const char *bytes, size_t len)
-{
-	for (size_t at = 0; at < len;) {
-		size_t step = utf8_step(bytes + at, len - at);
-
-		if (!step)
-			return false;
-		at += step;
-	}
-	return true;
-}
-
 static const char *refusal_of_use(const struct option_use *use)
 {
 	for (size_t i = 0; i < ARRAY_LEN(offers_no); i++)
@@ -89,7 +77,7 @@ static const char *refusal(const struct request *req)
 		if (why)
 			return why;
 	}
-	if (!is_text(buf_str(&req->text), req->text.len))
+	if (!utf8_is_valid(buf_str(&req->text), req->text.len))
 		return "the program is not UTF-8";
 	return refusal_of_input(req);
 }
@@ -107,7 +95,7 @@ static void add_bytes(struct json *j, const char *name, const char *base64_name,
 {
 	auto_buf struct buf text = BUF_INIT(SIZE_MAX / 2); /* by what `bytes` may hold */
 
-	if (is_text(buf_str(bytes), bytes->len)) {
+	if (utf8_is_valid(buf_str(bytes), bytes->len)) {
 		json_bytes(j, name, buf_str(bytes), bytes->len);
 		return;
 	}
@@ -125,7 +113,7 @@ static int add_file(struct json *j, const struct options *o, size_t at, struct e
 	if (request_split_file(&name, &path, o->uses[at].value, e) < 0 ||
 	    buf_add_file(&content, AT_FDCWD, path, e) < 0)
 		return -1;
-	if (!is_text(name, strlen(name)))
+	if (!utf8_is_valid(name, strlen(name)))
 		return not_text(e, "--file", name);
 	json_open(j, NULL, '{');
 	json_string(j, "path", name);
@@ -152,7 +140,7 @@ static int add_env(struct json *j, const struct options *o, size_t at, struct er
 			return 0; /* the last one counts */
 	if (request_split_env(&name, &text, o->uses[at].value, e) < 0)
 		return -1;
-	if (!is_text(name, strlen(name)) || !is_text(text, strlen(text)))
+	if (!utf8_is_valid(name, strlen(name)) || !utf8_is_valid(text, strlen(text)))
 		return not_text(e, "--env", name);
 	json_string(j, name, text);
 	return 0;
@@ -162,7 +150,7 @@ static int add_export(struct json *j, const struct options *o, size_t at, struct
 {
 	const char *pattern = request_plain_name(o->uses[at].value);
 
-	if (!is_text(pattern, strlen(pattern)))
+	if (!utf8_is_valid(pattern, strlen(pattern)))
 		return not_text(e, "--export", pattern);
 	json_string(j, NULL, pattern);
 	return 0;
@@ -221,7 +209,7 @@ static int add_args(struct json *j, char *const *args, struct err *e)
 {
 	json_open(j, "args", '[');
 	for (; *args; args++) {
-		if (!is_text(*args, strlen(*args)))
+		if (!utf8_is_valid(*args, strlen(*args)))
 			return not_text(e, "argument", *args);
 		json_string(j, NULL, *args);
 	}
@@ -262,7 +250,7 @@ static int write_body(struct buf *out, const struct request *req, struct err *e)
 		json_string(&j, "language", req->language);
 	json_bytes(&j, "code", buf_str(&req->text), req->text.len);
 	if (req->name) {
-		if (!is_text(req->name, strlen(req->name)))
+		if (!utf8_is_valid(req->name, strlen(req->name)))
 			return not_text(e, "the name", req->name);
 		json_string(&j, "name", req->name);
 	}

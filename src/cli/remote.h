@@ -12,12 +12,12 @@
 
 struct remote {
 	struct daemon daemon;
-	struct buf body; /* the request */
+	struct buf body; /* the request: no larger than the daemon takes one */
 };
 
 #define REMOTE_INIT                                                                                \
 	{                                                                                          \
-		.daemon = DAEMON_INIT, .body = BUF_INIT(64u << 20)                                 \
+		.daemon = DAEMON_INIT, .body = BUF_INIT(32u << 20)                                 \
 	}
 #define auto_remote AUTO(remote_done)
 

@@ -1,10 +1,12 @@
 #include "lib/result_json.h"
 
 #include "base/base64.h"
+#include "base/utf8.h"
 #include "lib/host.h"
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 static void add_text(struct json *j, const char *key, const char *text)
 {
@@ -55,17 +57,32 @@ static void add_content(struct json *j, const struct vial_file *file)
 	json_bytes(j, "content_base64", buf_str(&text), text.len);
 }
 
+/* "path" has been repaired to text: whoever saves the file wants the name it had. */
+static void add_raw_path(struct json *j, const char *path)
+{
+	auto_buf struct buf text = BUF_INIT(SIZE_MAX / 2);
+	size_t len = strlen(path);
+
+	if (utf8_is_valid(path, len))
+		return;
+	base64_encode(&text, path, len);
+	j->out->dropped += text.dropped;
+	json_bytes(j, "path_base64", buf_str(&text), text.len);
+}
+
 static void add_export(struct json *j, const struct vial_file *file, const struct vial_saved *saved)
 {
 	json_open(j, NULL, '{');
 	json_string(j, "path", file->path);
 	json_int(j, "size", (int64_t)file->size);
-	if (!saved)
+	if (!saved) {
+		add_raw_path(j, file->path);
 		add_content(j, file);
-	else if (saved->path)
+	} else if (saved->path) {
 		json_string(j, "saved", saved->path);
-	else
+	} else {
 		json_string(j, "error", saved->error);
+	}
 	json_close(j);
 }
 

@@ -1,15 +1,22 @@
 """vial run, ps and kill with a daemon: one that is real, and ones that are not what they should be."""
+import atexit
 import base64
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import threading
+import time
+import unittest
 from unittest import mock
 
 import cli
+
+MARKER = "98765.1234"  # sleep for this long is nobody else's
 
 RESULT = {"outcome": "exited", "stage": "run", "exit_code": 3, "signal": None, "timed_out": False,
           "oom": False, "limit": None, "stdout": "", "stderr": "", "stdout_dropped": 0,
@@ -338,3 +345,307 @@ class Verbs(WithSocket):
         self.false_daemon(error("gone", "x", "404 Not Found"), HEAD + b"{}")
         done = self.vial("kill", "8", "9")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", "vial: 8: no such run\n"))
+
+
+class Daemon:
+    """`vial serve` on a socket of its own."""
+
+    def __init__(self, *options):
+        self.dir = tempfile.mkdtemp(prefix="vial-serve-")
+        os.chmod(self.dir, 0o755)
+        self.socket = os.path.join(self.dir, "sock")
+        self.process = subprocess.Popen(
+            [cli.VIAL, "serve", "--socket", self.socket, "--listen", "none", *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.said = ""
+        for line in self.process.stderr:
+            self.said += line
+            if "vial run" in line:
+                threading.Thread(target=self.process.stderr.read, daemon=True).start()
+                return
+        self.end()
+        raise unittest.SkipTest("vial serve does not start: " + self.said.strip())
+
+    def end(self, *signals):
+        for number in signals or [signal.SIGTERM]:
+            self.process.send_signal(number)
+            time.sleep(0.1 if len(signals) > 1 else 0)
+        status = self.process.wait(cli.PATIENCE_S)
+        shutil.rmtree(self.dir)
+        return status
+
+
+class WithDaemon(WithSocket):
+    """Tests that share one daemon."""
+
+    daemon = None
+
+    def setUp(self):
+        super().setUp()
+        if not WithDaemon.daemon:
+            WithDaemon.daemon = Daemon("--armed", "2")
+            atexit.register(WithDaemon.daemon.end)
+        self.socket = self.env["VIAL_SOCKET"] = self.daemon.socket
+        self.assertEqual(cli.processes(MARKER), [])
+
+    def gone(self):
+        return cli.wait_until(lambda: not cli.processes(MARKER))
+
+    def started(self):
+        return cli.wait_until(lambda: cli.processes(MARKER))
+
+    def runs(self):
+        return json.loads(self.vial("ps", "--json").stdout)
+
+
+class SameResult(WithDaemon):
+    """What comes of a run does not tell which way it went."""
+
+    MEASURED = ("wall_ms", "cpu_ms", "compile_ms", "peak_memory")
+    PROGRAMS = {  # name: language, code, options, arguments
+        "output": ("python", "import sys\nprint('out ü')\nprint('err', file=sys.stderr)"),
+        "exit code": ("sh", "exit 7"),
+        "exception": ("python", "def f():\n    raise KeyError('nö')\nf()"),
+        "syntax": ("python", "def f(:"),
+        "exception of javascript": ("javascript", "function f() { throw new TypeError('x') }\nf()"),
+        "exception of ruby": ("ruby", "def f\n  raise ArgumentError, 'x'\nend\nf"),
+        "signal": ("sh", "kill -SEGV $$"),
+        "timeout": ("python", "while True: pass", "--timeout", "300ms"),
+        "cpu time": ("python", "while True: pass", "--cpu-time", "300ms"),
+        "memory": ("python", "x = bytearray(1 << 30)\nx[::4096] = x[::4096]", "--memory", "64m"),
+        "cut": ("python", "print('x' * 5000, end='')", "--output", "1000"),
+        "bytes": ("python", "import os; os.write(1, bytes(range(256)) * 300); os.write(2, b'\\xff')"),
+        "NULs": ("sh", r"printf 'a\\0b'"),
+        "changed files": ("sh", "mkdir d; echo 1 >d/a; echo 22 >b; ln -s b c"),
+        "environment": ("sh", "env | sort; pwd; id", "-e", "A=ü b", "-e", "A=last"),
+        "interpreter": ("python", "import sys, os\nprint(sys.argv, sys.flags, sys.path, __file__, "
+                        "os.getcwd(), sorted(os.environ.items()), os.getuid())"),
+        "compiled": ("c", '#include <stdio.h>\nint main(void) { puts("compiled"); return 3; }'),
+        "compiler's error": ("c", "int main(void) { return x; }"),
+        "forks": ("python", "import os\npid = os.fork()\nprint('child' if pid == 0 else "
+                  "os.waitpid(pid, 0)[1])"),
+        "empty": ("python", ""),
+        "missing module": ("python", "import nothing_of_this_name"),
+        "sys.exit": ("python", "import sys; sys.exit('goodbye')"),
+    }
+
+    def test_json(self):
+        here = cli.languages()
+        for name, (language, code, *options) in self.PROGRAMS.items():
+            with self.subTest(name):
+                if language not in here:
+                    self.skipTest(language + " is not installed")
+                (there, status), (local, local_status) = (
+                    self.result(language, code, way, *options, args=("one", "two ü"))
+                    for way in ("--daemon", "--no-daemon"))
+                for key in self.MEASURED:
+                    self.assertEqual(type(there.pop(key)), type(local.pop(key)), key)
+                self.assertEqual(there, local)
+                self.assertEqual(status, local_status)
+
+    def test_output_and_messages(self):
+        for name in ("output", "exit code", "exception", "signal", "cut", "bytes", "memory", "timeout"):
+            language, code, *options = self.PROGRAMS[name]
+            with self.subTest(name):
+                there, here = (self.code(language, code, way, *options)
+                               for way in ("--daemon", "--no-daemon"))
+                self.assertEqual((there.returncode, there.stdout), (here.returncode, here.stdout))
+                self.assertEqual(*(re.sub(r"\d+ ms", "N ms", done.stderr) for done in (there, here)))
+
+    def test_files_input_and_exports(self):
+        self.put("in.txt", "input\n")
+        self.put("lib/helper.py", "def f(): return 'helped'\n")
+        self.put("data.bin", bytes(range(256)))
+        self.put("prog.py", "import sys, helper\nprint(helper.f(), sys.stdin.read())\n"
+                 "data = open('d/data.bin', 'rb').read()\nopen('out.bin', 'wb').write(data[::-1])\n"
+                 "open('d/more.txt', 'w').write('ü')\n")
+        results = []
+        for way in ("--daemon", "--no-daemon"):
+            to = self.path(way)
+            done = self.vial("run", way, "--json", "--file", "lib/helper.py", "--file",
+                             "d/data.bin=data.bin", "--stdin", "in.txt", "--export", "*.bin", "--export",
+                             "d/more.txt", "--export", "missing", "--export-to", to, "prog.py")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            result = json.loads(done.stdout.replace(to, "TO"))
+            results.append({key: result[key] for key in result if key not in self.MEASURED})
+            with open(os.path.join(to, "out.bin"), "rb") as file:
+                self.assertEqual(file.read(), bytes(range(256))[::-1])
+            self.assertEqual(self.get(way, "d/more.txt"), "ü")
+        self.assertEqual(results[0], results[1])
+        self.assertEqual(len(results[0]["exports"]), 3)
+
+    def test_an_export_is_saved_under_any_name(self):
+        for way in ("--daemon", "--no-daemon"):
+            done = self.code("python", r"open(b'a\xff', 'w').write('x'); open('n\n', 'w')", way,
+                             "--export", "*", "--export-to", way)
+            self.assert_ok(done, "")
+            self.assertEqual(sorted(os.listdir(self.path(way).encode())), [b"a\xff", b"n\n"])
+
+    def test_each_run_is_its_own(self):
+        marks = {self.code("python", "import random, uuid, os\nprint(random.random(), uuid.uuid4(), "
+                           "os.listdir('/tmp'), os.listdir('.'))\nopen('/tmp/x', 'w')\nopen('y', 'w')",
+                           "--daemon").stdout for _ in range(8)}
+        self.assertEqual(len(marks), 8)
+        self.assertEqual({mark.split("[", 1)[1] for mark in marks}, {"] ['main.py']\n"})
+
+
+class UnderWay(WithDaemon):
+    """While a program runs at the daemon."""
+
+    SLEEPER = "echo up; sleep %s & wait" % MARKER
+
+    def start_sleeper(self, *options):
+        process = self.start("run", "--daemon", *options, "-l", "sh", "-c", self.SLEEPER)
+        self.assertTrue(self.started())
+        return process
+
+    def test_output_comes_as_it_is_written(self):
+        for number, stream in ((1, "stdout"), (2, "stderr")):
+            with self.subTest(stream):
+                process = self.start("run", "--daemon", "-l", "sh", "-c",
+                                     "echo ready >&%d; sleep %s" % (number, MARKER))
+                self.assertEqual(getattr(process, stream).readline(), b"ready\n")
+                self.assertTrue(self.started())
+                process.send_signal(signal.SIGINT)
+                process.wait(cli.PATIENCE_S)
+                self.assertTrue(self.gone())
+
+    def test_output_keeps_its_order(self):
+        code = "import sys\nfor i in range(200):\n    print(i, file=(sys.stdout, sys.stderr)[i % 2], " \
+               "flush=True)"
+        done = subprocess.run([cli.VIAL, "run", "--daemon", "-l", "python", "-c", code],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
+                              env={**os.environ, **self.env})
+        self.assertEqual(done.stdout.split(), [b"%d" % i for i in range(0, 200, 2)])
+
+    def test_signals_end_the_run_and_are_our_exit_code(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number.name):
+                process = self.start_sleeper()
+                self.assertEqual(process.stdout.readline(), b"up\n")
+                process.send_signal(number)
+                self.assertEqual(process.wait(cli.PATIENCE_S), 128 + number)
+                self.assertEqual(process.stderr.read(), b"")
+                self.assertTrue(self.gone())
+
+    def test_a_cancelled_run_has_a_result(self):
+        process = self.start_sleeper("--json")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(cli.PATIENCE_S), 128 + signal.SIGTERM)
+        found = json.loads(process.stdout.read())
+        self.assertEqual((found["outcome"], found["stdout"]), ("cancelled", "up\n"))
+
+    def test_a_client_that_is_killed_takes_the_run_along(self):
+        process = self.start_sleeper()
+        process.kill()
+        process.wait()
+        self.assertTrue(self.gone())
+        self.assertTrue(cli.wait_until(lambda: self.runs() == []))
+
+    def test_a_reader_that_goes_away_ends_the_run_quietly(self):
+        process = self.start("run", "--daemon", "-l", "sh", "-c", "sleep %s & yes" % MARKER)
+        self.assertEqual(process.stdout.read(2), b"y\n")
+        process.stdout.close()
+        self.assertEqual(process.wait(cli.PATIENCE_S), 128 + signal.SIGPIPE)
+        self.assertEqual(process.stderr.read(), b"")
+        self.assertTrue(self.gone())
+
+    def test_a_reader_that_sleeps_does_not_stop_the_clock(self):
+        process = self.start("run", "--daemon", "-l", "sh", "--output", "16m", "--timeout", "2", "-c",
+                             "sleep %s & yes" % MARKER)
+        self.assertTrue(self.started())
+        self.assertTrue(self.gone(), "nobody reads, and the guest lives on")
+        self.assertGreater(len(process.stdout.read()), 100000)
+        self.assertEqual(process.wait(cli.PATIENCE_S), cli.TIMEOUT)
+
+    def test_ps_shows_it_and_kill_ends_it(self):
+        process = self.start_sleeper()
+        run, = self.runs()
+        self.assertEqual((run["environment"], run["state"]), ("sh", "running"))
+        self.assertGreater(run["seconds"], 0)
+        self.assert_ok(self.vial("kill", run["id"]), "")
+        self.assertEqual(process.wait(cli.PATIENCE_S), cli.KILLED)
+        self.assertEqual(process.stderr.read(), b"vial: killed by request (vial kill)\n")
+        self.assertTrue(self.gone())
+        self.assertTrue(cli.wait_until(lambda: self.runs() == []))
+        done = self.vial("kill", run["id"])
+        self.assertEqual((done.returncode, done.stderr), (1, "vial: %s: no such run\n" % run["id"]))
+
+    def test_kill_all(self):
+        sleepers = [self.start_sleeper() for _ in range(3)]
+        self.assertTrue(cli.wait_until(lambda: len(self.runs()) == 3))
+        self.assert_ok(self.vial("kill", "--all"), "")
+        for process in sleepers:
+            self.assertEqual(process.wait(cli.PATIENCE_S), cli.KILLED)
+        self.assertTrue(self.gone())
+
+
+class Serve(WithSocket):
+    def test_usage(self):
+        hint = "Try 'vial serve --help'."
+        for options, says in ((["x"], "unexpected argument"), (["--max", "0"], "--max: at least 1"),
+                              (["--armed", "x"], "--armed: 'x' is not a whole number"),
+                              (["--queue", "1000000"], "--queue: at most"),
+                              (["--listen", "0.0.0.0:80"], "not a loopback address"),
+                              (["--listen", "[::]:80"], "not a loopback address"),
+                              (["--listen", "example.com:80"], "not a loopback address"),
+                              (["--listen", "127.0.0.1"], "not ADDR:PORT"),
+                              (["--listen", "127.0.0.1:0"], "not ADDR:PORT"),
+                              (["--listen", "127.0.0.1:70000"], "not ADDR:PORT"),
+                              (["--listen", "::1:80"], "not ADDR:PORT"),
+                              (["--socket", "/" + "x" * 200], "--socket")):
+            with self.subTest(options):
+                self.assert_usage(self.vial("serve", *options), says, hint=hint)
+
+    def test_it_says_where_it_listens_and_how_to_try_it(self):
+        daemon = Daemon()
+        self.addCleanup(daemon.end)
+        self.assertIn("vial is ready on %s\n" % daemon.socket, daemon.said)
+        self.assertIn("VIAL_SOCKET=%s vial run" % daemon.socket, daemon.said)
+        path = os.path.dirname(cli.VIAL) + ":" + os.environ["PATH"]
+        examples = [line for line in daemon.said.splitlines() if line.startswith("  ")]
+        self.assertEqual(len(examples), 2)
+        for line in examples:
+            done = subprocess.run(["sh", "-c", line], env={**os.environ, "PATH": path}, text=True,
+                                  capture_output=True, check=True)
+            self.assertIn("42", done.stdout)
+
+    def test_a_daemon_that_is_killed_is_an_error_and_no_second_run(self):
+        for signals in ((signal.SIGKILL,), (signal.SIGTERM, signal.SIGTERM)):
+            with self.subTest(signals):
+                daemon = Daemon("--armed", "1")
+                self.env["VIAL_SOCKET"] = daemon.socket
+                process = self.start("run", "-l", "sh", "-c", "echo up; sleep %s" % MARKER)
+                self.assertEqual(process.stdout.readline(), b"up\n")
+                daemon.end(*signals)
+                self.assertEqual(process.wait(cli.PATIENCE_S), cli.OURS)
+                self.assertRegex(process.stderr.read(), rb"^vial: [^\n]+\n$")
+                self.assertEqual(process.stdout.read(), b"")
+                self.assertTrue(cli.wait_until(lambda: not cli.processes(MARKER)))
+
+    def test_a_daemon_that_is_told_to_end_finishes_what_runs(self):
+        daemon = Daemon("--armed", "1")
+        self.env["VIAL_SOCKET"] = daemon.socket
+        process = self.start("run", "-l", "sh", "-c", "echo up; sleep 0.5; echo done")
+        self.assertEqual(process.stdout.readline(), b"up\n")
+        self.assertEqual(daemon.end(), 0)
+        self.assertEqual((process.wait(cli.PATIENCE_S), process.stdout.read()), (0, b"done\n"))
+        self.assert_ok(self.code("sh", "echo here"), "here\n")
+
+    def test_a_full_daemon(self):
+        daemon = Daemon("--armed", "1", "--max", "1", "--queue", "1")
+        self.addCleanup(daemon.end)
+        self.env["VIAL_SOCKET"] = daemon.socket
+        first = self.start("run", "-l", "sh", "-c", "echo up; sleep %s" % MARKER)
+        self.assertEqual(first.stdout.readline(), b"up\n")
+        second = self.start("run", "-l", "sh", "-c", "echo second")
+        states = lambda: [run["state"] for run in json.loads(self.vial("ps", "--json").stdout)]
+        self.assertTrue(cli.wait_until(lambda: sorted(states()) == ["running", "waiting"]))
+        done = self.code("sh", "echo third")
+        self.assertEqual((done.returncode, done.stdout), (cli.OURS, ""))
+        self.assertRegex(done.stderr, r"^vial: the daemon is busy \(--no-daemon runs it here\): .*\n$")
+        self.assert_ok(self.code("sh", "echo here", "--no-daemon"), "here\n")
+        first.send_signal(signal.SIGINT)
+        self.assertEqual(first.wait(cli.PATIENCE_S), 128 + signal.SIGINT)
+        self.assertEqual(second.wait(cli.PATIENCE_S), 0)
+        self.assertEqual(second.stdout.read(), b"second\n")

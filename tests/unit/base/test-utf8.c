@@ -44,6 +44,14 @@ TEST(ill_formed_sequences_have_none)
 			STOP(TEST_FAIL, "case %zu taken for UTF-8", i);
 }
 
+TEST(text_is_valid_as_a_whole_or_not_at_all)
+{
+	CHECK(utf8_is_valid("", 0));
+	CHECK(utf8_is_valid("a\0\xc3\xbc", 4));
+	CHECK(!utf8_is_valid("a\xc3", 2));
+	CHECK(!utf8_is_valid("\xff" "abc", 4));
+}
+
 /* The right column is what Python's bytes.decode("utf-8", "replace") gives. */
 TEST(repair_replaces_as_python_and_browsers_do)
 {
