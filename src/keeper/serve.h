@@ -22,7 +22,8 @@ struct serve_options {
 };
 
 /*
- * Serve until SIGINT or SIGTERM, then finish the runs under way within the server's grace
- * period (a second signal: end them) and return 0.  -1: could not be started (ERR_BUSY: another daemon has the socket or the port), or the server was lost.
+ * Serve until SIGINT or SIGTERM, then finish the runs under way within the server's
+ * grace period (a second signal: end them) and return 0.  -1: could not be started
+ * (ERR_BUSY: another daemon has the socket or the port), or the server was lost.
  */
 int keeper_serve(const struct serve_options *options, struct err *e) MUST_USE;
