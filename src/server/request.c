@@ -385,12 +385,13 @@ static int create_job(struct reader *r)
 		return -1;
 	const struct environment *env = environments_find(r->environments, name);
 	r->f->hint = "GET /v1/environments lists what there is";
-	if (!env && (named || runtime_find(name))) {
-		(void)wrong(r->f, field, "'%.40s' is not %s", name,
-			    named ? "an environment here" : "installed here");
-		return -1;
-	}
-	if (vial_job_create(&r->job, r->host, env ? env->tool.runtime->name : name, &error) < 0)
+	if (!env)
+		return wrong(r->f, field,
+			     named                ? "'%.40s' is not an environment here"
+			     : runtime_find(name) ? "'%.40s' is not installed here"
+						  : "unknown language '%.40s'",
+			     name);
+	if (vial_job_create(&r->job, r->host, env->tool.runtime->name, &error) < 0)
 		return refused(r->f, field, &error);
 	r->f->hint = NULL;
 	r->job->environment = env;

@@ -1,0 +1,177 @@
+"""daemon - a `vial serve` for tests, and clients of it."""
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+VIAL = None      # set by `run`
+PATIENCE_S = 30  # a hang, not a measure of speed
+
+
+def wait_until(condition, seconds=PATIENCE_S):
+    """Whether it came true in time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=PATIENCE_S)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Daemon:
+    """One `vial serve` with sockets of its own."""
+
+    def __init__(self, *options):
+        self.dir = tempfile.mkdtemp(prefix="vial-server-")
+        self.path = os.path.join(self.dir, "s")
+        self.port = free_port()
+        with open(os.path.join(self.dir, "log"), "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                [VIAL, "serve", "--socket", self.path, "--listen", "127.0.0.1:%d" % self.port,
+                 *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        if not wait_until(lambda: self.answers() or self.process.poll() is not None) or \
+                self.process.poll() is not None:
+            log = self.log()
+            self.close()
+            raise RuntimeError("vial serve did not start: " + log)
+
+    def log(self):
+        with open(os.path.join(self.dir, "log"), encoding="utf-8", errors="replace") as log:
+            return log.read()
+
+    def answers(self):
+        try:
+            return self.ask("GET", "/healthz")[0] == 200
+        except OSError:
+            return False
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        shutil.rmtree(self.dir)
+
+    def server_pid(self):
+        """The unprivileged half."""
+        with open("/proc/%d/task/%d/children" % ((self.process.pid,) * 2), encoding="ascii") as file:
+            for pid in file.read().split():
+                with open("/proc/%s/comm" % pid, encoding="ascii") as name:
+                    if name.read().strip() == "vial-server":
+                        return int(pid)
+        return None
+
+    # ---- clients ----
+
+    def connect(self):
+        return UnixConnection(self.path)
+
+    def raw(self, tcp=False):
+        """A socket without any manners."""
+        made = socket.socket() if tcp else socket.socket(socket.AF_UNIX)
+        made.settimeout(PATIENCE_S)
+        made.connect(("127.0.0.1", self.port) if tcp else self.path)
+        return made
+
+    def ask(self, method, path, body=None, headers=None, connection=None):
+        """(status, answer as an object, headers)."""
+        made = connection or self.connect()
+        headers = dict(headers or {})
+        if body is not None:
+            headers.setdefault("Content-Type", "application/json")
+            body = body if isinstance(body, (bytes, str)) else json.dumps(body)
+        try:
+            made.request(method, path, body, headers)
+            response = made.getresponse()
+            text = response.read()
+            return response.status, json.loads(text) if text else None, dict(response.getheaders())
+        finally:
+            if not connection:
+                made.close()
+
+    def runs(self):
+        return self.ask("GET", "/v1/runs")[1]["runs"]
+
+
+def run_of(code, language="python", **more):
+    return {"language": language, "code": code, **more}
+
+
+class Case(unittest.TestCase):
+    """Tests that share one daemon."""
+    options = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon(*cls.options)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.close()
+
+    def run_ok(self, code, language="python", **more):
+        status, answer, _ = self.daemon.ask("POST", "/v1/runs", run_of(code, language, **more))
+        self.assertEqual(status, 200, answer)
+        return answer["result"]
+
+    def stream(self, code, language="python", connection=None, **more):
+        """The response of a run whose output comes line by line."""
+        made = connection or self.daemon.connect()
+        if not connection:
+            self.addCleanup(made.close)
+        made.request("POST", "/v1/runs", json.dumps(run_of(code, language, **more)),
+                     {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
+        response = made.getresponse()
+        self.assertEqual(response.status, 200)
+        self.assertEqual(response.getheader("Content-Type"), "application/x-ndjson")
+        return response
+
+    def assert_refused(self, answer, status, code, field=None, words=""):
+        self.assertEqual(answer[0], status, answer)
+        self.assertEqual(set(answer[1]), {"error"})
+        error = answer[1]["error"]
+        self.assertEqual(set(error), {"code", "message", "field", "hint"})
+        self.assertEqual((error["code"], error["field"]), (code, field), error)
+        self.assertIn(words, error["message"])
+
+    def assert_no_runs(self):
+        self.assertTrue(wait_until(lambda: not self.daemon.runs()), "runs are left")
+
+
+def read_all(sock):
+    """What comes until the other side closes."""
+    got = b""
+    try:
+        while True:
+            piece = sock.recv(65536)
+            if not piece:
+                return got
+            got += piece
+    except (ConnectionResetError, BrokenPipeError):
+        return got

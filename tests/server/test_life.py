@@ -1,0 +1,126 @@
+"""The server as a process: what it may do, and how it ends."""
+import json
+import os
+import signal
+import threading
+import time
+import unittest
+
+import daemon
+from daemon import run_of, wait_until
+
+
+def is_there(pid):
+    """Alive: a zombie is not."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class LockedIn(daemon.Case):
+    def status(self):
+        with open("/proc/%d/status" % self.daemon.server_pid(), encoding="ascii") as file:
+            return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+    def test_it_has_no_rights(self):
+        status = self.status()
+        if os.getuid() == 0:
+            self.assertNotIn("0", status["Uid"].split())
+            self.assertNotIn("0", status["Gid"].split())
+            self.assertEqual(status["Groups"].strip(), "")
+        for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            self.assertEqual(int(status[name], 16), 0, name)
+        self.assertEqual(status["NoNewPrivs"], "1")
+        self.assertEqual(status["Seccomp"], "2")
+        self.assertEqual(status["Threads"], "1")
+
+    def test_it_holds_no_file_for_writing(self):
+        pid = self.daemon.server_pid()
+        for number in os.listdir("/proc/%d/fd" % pid):
+            target = os.readlink("/proc/%d/fd/%s" % (pid, number))
+            with open("/proc/%d/fdinfo/%s" % (pid, number), encoding="ascii") as file:
+                flags = int(next(line for line in file if line.startswith("flags:")).split()[1], 8)
+            if target.startswith("/") and int(number) > 2:
+                self.assertEqual(flags & os.O_ACCMODE, os.O_RDONLY, target)
+
+    def test_nothing_piles_up(self):
+        pid = self.daemon.server_pid()
+        before = len(os.listdir("/proc/%d/fd" % pid))
+        for i in range(50):
+            self.assertEqual(self.run_ok("print(%d)" % i)["stdout"], "%d\n" % i)
+        self.assertTrue(wait_until(lambda: len(os.listdir("/proc/%d/fd" % pid)) <= before + 40))
+
+
+class Ending(unittest.TestCase):
+    def setUp(self):
+        self.daemon = daemon.Daemon()
+        self.addCleanup(self.daemon.close)
+        self.server = self.daemon.server_pid()
+
+    def run_in_thread(self, code):
+        answers = []
+
+        def work():
+            try:
+                answers.append(self.daemon.ask("POST", "/v1/runs", run_of(code)))
+            except (OSError, ValueError) as problem:
+                answers.append(problem)
+        thread = threading.Thread(target=work)
+        thread.start()
+        self.assertTrue(wait_until(lambda: any(run["state"] == "running" for run in self.daemon.runs())))
+        return thread, answers
+
+    def assert_all_gone(self, *pids):
+        self.assertTrue(wait_until(lambda: not any(map(is_there, pids))), "still there")
+
+    def test_a_term_signal_lets_runs_finish(self):
+        thread, answers = self.run_in_thread("import time; time.sleep(1); print('finished')")
+        idle = self.daemon.raw()
+        self.addCleanup(idle.close)
+        self.daemon.process.send_signal(signal.SIGTERM)
+        self.assertEqual(idle.recv(100), b"") # whoever only sits there is sent away
+        time.sleep(0.2)
+        with self.assertRaises(OSError):      # and nobody new is let in
+            self.daemon.ask("GET", "/healthz")
+        thread.join()
+        self.assertEqual(answers[0][1]["result"]["stdout"], "finished\n")
+        self.assertEqual(self.daemon.process.wait(daemon.PATIENCE_S), 0)
+        self.assert_all_gone(self.server)
+
+    def test_without_runs_it_ends_at_once(self):
+        start = time.monotonic()
+        self.daemon.process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.daemon.process.wait(daemon.PATIENCE_S), 0)
+        self.assertLess(time.monotonic() - start, 5)
+        self.assertFalse(os.path.exists(self.daemon.path))
+
+    def test_the_server_goes_with_the_keeper(self):
+        thread, answers = self.run_in_thread("import time; time.sleep(60)")
+        self.daemon.process.kill()
+        thread.join()
+        self.assertIsInstance(answers[0], Exception)
+        self.assert_all_gone(self.server)
+
+    def test_the_keeper_goes_with_the_server(self):
+        thread, answers = self.run_in_thread("import time; time.sleep(60)")
+        os.kill(self.server, signal.SIGKILL)
+        thread.join()
+        self.assertIsInstance(answers[0], Exception)
+        self.assertNotEqual(self.daemon.process.wait(daemon.PATIENCE_S), 0)
+
+    def test_a_stream_that_is_cut_says_nothing_false(self):
+        made = self.daemon.connect()
+        self.addCleanup(made.close)
+        made.request("POST", "/v1/runs", json.dumps(run_of("import time; time.sleep(60)")),
+                     {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
+        response = made.getresponse()
+        self.assertEqual(json.loads(response.readline())["event"], "start")
+        self.daemon.process.kill()
+        rest = b""
+        try:
+            rest = response.read()
+        except (OSError, ValueError, daemon.http.client.HTTPException):
+            pass
+        self.assertNotIn(b'"result"', rest)
