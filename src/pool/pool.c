@@ -125,9 +125,9 @@ static void sandbox_gone(struct sandbox *box)
 	box->gone = true;
 	box->pool->sandbox_count--;
 	loop_cancel_timer(box->pool->loop, &box->overdue);
-	if (!box->run)
-		sandbox_discard(box);
 	pool_tidy_soon(box->pool);
+	if (!box->run)
+		sandbox_discard(box); /* which may be its end */
 }
 
 static void on_overdue(struct timer *t)

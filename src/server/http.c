@@ -137,7 +137,7 @@ int http_add(struct http *http, int fd, struct err *e)
 			       .fd = fd,
 			       .deadline.on_due = on_deadline,
 			       .is_tcp = from.ss_family != AF_UNIX };
-	if (conn->is_tcp) /* answers leave in one piece, the parts of a stream when they are there */
+	if (conn->is_tcp) /* an answer leaves in one piece, a stream as it comes */
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 	TAILQ_INSERT_TAIL(&http->conns, conn, link);
 	http->state.connections++;

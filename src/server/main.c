@@ -6,8 +6,10 @@
  * Started by the keeper (keeper/serve.c) with the channel to it as descriptor 3 and the
  * sockets that listen from 4 on.  It opens what it needs with the keeper's rights, becomes
  * UID (0: stays who it is), locks itself in, and only then accepts.  The environments are
- * those of the keeper, in its order: each side calls them by their place in that list.  SIGTERM: no new requests, those under way are finished, at most for a grace
- * period.  When the keeper goes, it goes too, at once: no sandbox is left to wait for.
+ * those of the keeper, in its order: each side calls them by their place in that list.
+ *
+ * SIGTERM: no new requests; those under way are finished, at most for a grace period.  When
+ * the keeper goes, it goes too, at once: no sandbox is left to wait for.
  *
  * A program of its own because libmicrohttpd brings libgnutls, which Debian does not
  * have as a static library; and because a crash here must not be one of the keeper.

@@ -21,7 +21,7 @@ struct server {
 	LIST_HEAD(, call) calls;
 };
 
-extern const struct route routes[]; /* routes.c: the HTTP surface, whole */
+extern const struct route routes[]; /* routes.def: the HTTP surface, whole */
 
 /* Handlers; arg is the server. */
 void runs_post(struct exchange *x, void *arg);
