@@ -5,6 +5,10 @@ _vial_languages() {
 	vial languages 2>/dev/null | cut -f 1
 }
 
+_vial_environments() {
+	vial env list 2>/dev/null | cut -f 1
+}
+
 _vial_runs() {
 	vial ps 2>/dev/null | cut -f 1
 }
@@ -16,7 +20,7 @@ _vial_past_program() {
 		case ${COMP_WORDS[i]} in
 		=) ((i++)) ;;
 		--json | --explain | --read-only | --daemon | --no-daemon | --help | -h) ;;
-		--* | -[lcetm]) [[ ${COMP_WORDS[i + 1]-} == = ]] || ((i++)) ;;
+		--* | -[lEcetm]) [[ ${COMP_WORDS[i + 1]-} == = ]] || ((i++)) ;;
 		-) return 0 ;;
 		-*) ;;
 		*) return 0 ;;
@@ -25,13 +29,39 @@ _vial_past_program() {
 	return 1
 }
 
+_vial_env() {
+	local cur=$1 prev=$2
+	local build='--preload --language --locked --find-links --no-index --source --force --config --help'
+
+	if ((COMP_CWORD == 2)); then
+		mapfile -t COMPREPLY < <(compgen -W 'list build show remove --help' -- "$cur")
+		return
+	fi
+	case ${COMP_WORDS[2]}:$prev in
+	*:--config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	build:--find-links) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
+	build:--language) mapfile -t COMPREPLY < <(compgen -W "$(_vial_languages)" -- "$cur") ;;
+	build:--preload) ;;
+	build:*)
+		if [[ $cur == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "$build" -- "$cur")
+		else
+			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		fi
+		;;
+	list:*) mapfile -t COMPREPLY < <(compgen -W '--json --config --help' -- "$cur") ;;
+	show:*) mapfile -t COMPREPLY < <(compgen -W "--json --config --help $(_vial_environments)" -- "$cur") ;;
+	remove:*) mapfile -t COMPREPLY < <(compgen -W "--config --help $(_vial_environments)" -- "$cur") ;;
+	esac
+}
+
 _vial() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]-}
-	local run='--language --code --stdin --env --file --dir --workdir --read-only --export
+	local run='--language --environment --code --stdin --env --file --dir --workdir --read-only --export
 		--export-to --network --allow-weak --config --json --explain --timeout --cpu-time --cpus
 		--memory --processes --open-files --file-size --workspace --tmp --files --output --daemon
 		--no-daemon --help'
-	local verbs='run languages doctor prepare serve ps kill help'
+	local verbs='run languages doctor prepare env serve ps kill help'
 	local layers='namespaces root uid cgroup creds seccomp landlock proc'
 
 	COMPREPLY=()
@@ -43,6 +73,7 @@ _vial() {
 	run)
 		case $prev in
 		-l | --language) mapfile -t COMPREPLY < <(compgen -W "$(_vial_languages)" -- "$cur") ;;
+		-E | --environment) mapfile -t COMPREPLY < <(compgen -W "$(_vial_environments)" -- "$cur") ;;
 		--network) mapfile -t COMPREPLY < <(compgen -W 'none host' -- "$cur") ;;
 		--allow-weak) mapfile -t COMPREPLY < <(compgen -W "$layers" -- "$cur") ;;
 		--export-to | --dir) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
@@ -65,6 +96,7 @@ _vial() {
 		*) mapfile -t COMPREPLY < <(compgen -W '--json --config --help' -- "$cur") ;;
 		esac
 		;;
+	env) _vial_env "$cur" "$prev" ;;
 	prepare)
 		case $prev in
 		--config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;

@@ -8,6 +8,10 @@ function __vial_runs
     vial ps 2>/dev/null | cut -f 1
 end
 
+function __vial_environments
+    vial env list 2>/dev/null | cut -f 1
+end
+
 function __vial_needs_verb
     test (count (commandline -opc)) -eq 1
 end
@@ -17,12 +21,18 @@ function __vial_verb
     test (count $words) -ge 2; and contains -- $words[2] $argv
 end
 
+function __vial_env
+    set -l words (commandline -opc)
+    test (count $words) -ge 3; and test $words[2] = env; and contains -- $words[3] $argv
+end
+
 set -l layers namespaces root uid cgroup creds seccomp landlock proc
 
 complete -c vial -n __vial_needs_verb -f -a run -d 'run a program in a fresh sandbox'
 complete -c vial -n __vial_needs_verb -f -a languages -d 'the languages this host can run'
 complete -c vial -n __vial_needs_verb -f -a doctor -d 'what this host can enforce'
 complete -c vial -n __vial_needs_verb -f -a prepare -d 'fill the build caches'
+complete -c vial -n __vial_needs_verb -f -a env -d 'languages with packages of their own'
 complete -c vial -n __vial_needs_verb -f -a serve -d 'keep sandboxes ready for whoever asks'
 complete -c vial -n __vial_needs_verb -f -a ps -d 'what the local daemon is running'
 complete -c vial -n __vial_needs_verb -f -a kill -d 'end runs of the local daemon'
@@ -31,6 +41,7 @@ complete -c vial -n __vial_needs_verb -f -l version -s V -d 'show the version'
 complete -c vial -f -l help -s h -d 'show the options'
 
 complete -c vial -n '__vial_verb run' -x -l language -s l -a '(__vial_languages)' -d 'the language'
+complete -c vial -n '__vial_verb run' -x -l environment -s E -a '(__vial_environments)' -d 'the environment'
 complete -c vial -n '__vial_verb run' -x -l code -s c -d 'run this text instead of a file'
 complete -c vial -n '__vial_verb run' -r -l stdin -d 'standard input of the program, - is our own'
 complete -c vial -n '__vial_verb run' -x -l env -s e -a '(set -nx)' -d 'set a variable, or pass ours on'
@@ -68,4 +79,16 @@ complete -c vial -n '__vial_verb kill' -f -a '(__vial_runs)'
 complete -c vial -n '__vial_verb run languages doctor ps' -l json -d 'print JSON'
 complete -c vial -n '__vial_verb run languages doctor prepare serve' -r -l config -d 'the configuration'
 complete -c vial -n '__vial_verb prepare' -f -a '(__vial_languages)'
-complete -c vial -n '__vial_verb help' -f -a 'run languages doctor prepare serve ps kill'
+complete -c vial -n '__vial_verb help' -f -a 'run languages doctor prepare env serve ps kill'
+
+complete -c vial -n '__vial_verb env; and test (count (commandline -opc)) -eq 2' -f -a 'list build show remove'
+complete -c vial -n '__vial_env list show' -l json -d 'print JSON'
+complete -c vial -n '__vial_env list build show remove' -r -l config -d 'the configuration'
+complete -c vial -n '__vial_env show remove' -f -a '(__vial_environments)'
+complete -c vial -n '__vial_env build' -x -l preload -d 'what a warm interpreter has imported'
+complete -c vial -n '__vial_env build' -x -l language -a '(__vial_languages)' -d 'the language'
+complete -c vial -n '__vial_env build' -l locked -d 'exactly the versions of its lock'
+complete -c vial -n '__vial_env build' -x -l find-links -a '(__fish_complete_directories)' -d 'look for wheels there, too'
+complete -c vial -n '__vial_env build' -l no-index -d 'look there only, without a network'
+complete -c vial -n '__vial_env build' -l source -d 'packages without a wheel may be built'
+complete -c vial -n '__vial_env build' -l force -d 'even when it is there and the same'

@@ -179,10 +179,14 @@ int env_list_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = { "[--json]", NULL };
 	struct request req = { 0 };
-	struct options o = { "env list", synopsis,
+	struct options o = { "env list",
+			     synopsis,
 			     "List the environments: the languages of this host, and what was "
 			     "built here.",
-			     rows, ARRAY_LEN(rows), &req, 0 };
+			     rows,
+			     ARRAY_LEN(rows),
+			     &req,
+			     0 };
 	AUTO(vial_closep) struct vial *host = NULL;
 	AUTO(vial_environments_freep) const struct vial_environment_list *list = NULL;
 	auto_buf struct buf text = BUF_INIT(64u << 20);
@@ -247,10 +251,14 @@ int env_show_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = { "[--json] NAME", NULL };
 	struct request req = { 0 };
-	struct options o = { "env show", synopsis,
+	struct options o = { "env show",
+			     synopsis,
 			     "Show an environment: its interpreter, size and packages, what is "
 			     "loaded before anybody asks, and how it was built.",
-			     rows, ARRAY_LEN(rows), &req, 0 };
+			     rows,
+			     ARRAY_LEN(rows),
+			     &req,
+			     0 };
 	AUTO(vial_closep) struct vial *host = NULL;
 	AUTO(vial_environments_freep) const struct vial_environment_list *list = NULL;
 	auto_buf struct buf text = BUF_INIT(8u << 20);
@@ -288,9 +296,13 @@ int env_remove_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = { "NAME...", NULL };
 	struct request req = { 0 };
-	struct options o = { "env remove", synopsis,
+	struct options o = { "env remove",
+			     synopsis,
 			     "Remove what was built. One that a run or a daemon uses is refused.",
-			     &rows[1], 1, &req, 0 };
+			     &rows[1],
+			     1,
+			     &req,
+			     0 };
 	AUTO(vial_closep) struct vial *host = NULL;
 	struct vial_error error;
 	struct err e;

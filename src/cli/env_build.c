@@ -83,8 +83,8 @@ struct view {
 	bool is_tty, is_utf8, is_current;
 	char step[16];
 	unsigned done;
-	time_t shown;                /* when the last plain line was printed */
-	char *lines[LAST_LINES];     /* what the installer said last; owned */
+	time_t shown;            /* when the last plain line was printed */
+	char *lines[LAST_LINES]; /* what the installer said last; owned */
 	size_t line_count;
 };
 
@@ -260,20 +260,19 @@ int env_build_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = { "[OPTION...] NAME [REQUIREMENTS]", NULL };
 	struct request req = { 0 };
-	struct options o = {
-		"env build", synopsis,
-		"Build an environment from packages: REQUIREMENTS is a file as pip reads it, or a "
-		"directory with requirements.txt and environment.yaml; without it, NAME is one that "
-		"vial ships, or one to build again. The exact versions are kept in a lock beside "
-		"it. pip runs in a sandbox, and installs wheels only.",
-		rows, ARRAY_LEN(rows), &req, 0
-	};
+	struct options o = { "env build", synopsis,
+			     "Build an environment from packages: REQUIREMENTS is a file as pip "
+			     "reads it, or a directory with requirements.txt and environment.yaml; "
+			     "without it, NAME is one that vial ships, or one to build again. The "
+			     "exact versions are kept in a lock beside it. pip runs in a sandbox, "
+			     "and installs wheels only.",
+			     rows, ARRAY_LEN(rows), &req, 0 };
 	const char *operands[2] = { NULL, NULL };
-	AUTO(view_done) struct view v = { .is_tty = isatty(STDOUT_FILENO),
-					  .is_utf8 = term_is_utf8() };
+	AUTO(view_done) struct view v = { .is_utf8 = term_is_utf8() };
 	struct err e;
 	int parsed = parse(&o, operands, argc, argv, &e);
 
+	v.is_tty = isatty(STDOUT_FILENO);
 	options_done(&o);
 	if (parsed == 0 && o.wants_help) {
 		options_usage(stdout, &o);
@@ -285,7 +284,7 @@ int env_build_main(int argc, char **argv)
 	if (parsed == 0)
 		parsed = build(&req, operands, &v, &e);
 	clear_bar(&v);
-	if (caught)
+	if (caught && parsed < 0)
 		return cli_flush(EXIT_BY_SIGNAL + caught);
 	if (parsed < 0) {
 		(void)fflush(stdout);

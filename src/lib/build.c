@@ -31,12 +31,12 @@ struct build {
 	struct vial *host;
 	const struct vial_build *want;
 	char name[ENVIRONMENT_NAME_MAX + 1];
-	char *root;          /* real path of the directory of environments */
+	char *root; /* real path of the directory of environments */
 	int root_fd;
-	char *dir;           /* .NAME.new; NULL: not ours */
-	int dir_fd;          /* the same, locked */
+	char *dir;  /* .NAME.new; NULL: not ours */
+	int dir_fd; /* the same, locked */
 	struct toolchain tool;
-	char *tool_path;     /* all links resolved */
+	char *tool_path; /* all links resolved */
 	struct buf requirements, lock;
 	bool follow_lock;
 	struct definition *source; /* what environment.yaml said; NULL: there is none */
@@ -44,6 +44,12 @@ struct build {
 	struct definition_built built;
 	char at[32];
 };
+
+#define BUILD_INIT(host_, want_)                                                                   \
+	{                                                                                          \
+		.host = (host_), .want = (want_), .root_fd = -1, .dir_fd = -1,                     \
+		.requirements = BUF_INIT(REQUIREMENTS_MAX), .lock = BUF_INIT(REQUIREMENTS_MAX)     \
+	}
 
 DEFINE_CLEANUP(struct definition *, definition_free)
 
@@ -109,8 +115,8 @@ static int claim(struct build *b, struct err *e)
 	for (int tries = 0; tries < 8; tries++) {
 		if (mkdirat(b->root_fd, name, 0755) < 0 && errno != EEXIST)
 			return err_sys(e, "%.100s", path);
-		auto_close int fd = openat(b->root_fd, name,
-					   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		auto_close int fd =
+			openat(b->root_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0 && errno == ENOENT)
 			continue; /* its builder has just finished */
 		if (fd < 0)
@@ -243,8 +249,8 @@ static int read_source(struct build *b, struct err *e)
 	if (found == 0)
 		found = b->want->locked ? read_shipped(b, e) : read_own(b, e);
 	if (found == 0)
-		return err_set(e, ERR_GONE,
-			       "nothing to build '%s' from: name a requirements file", b->name);
+		return err_set(e, ERR_GONE, "nothing to build '%s' from: name a requirements file",
+			       b->name);
 	return found < 0 ? -1 : 0;
 }
 
@@ -343,8 +349,7 @@ static bool is_current(const struct build *b)
 static int write_file(const struct build *b, const char *name, const struct buf *text, mode_t mode,
 		      struct err *e)
 {
-	auto_close int fd =
-		openat(b->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	auto_close int fd = openat(b->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 
 	for (size_t at = 0; fd >= 0 && at < text->len;) {
 		ssize_t n = write(fd, text->data + at, text->len - at);
@@ -380,13 +385,14 @@ static int fill(struct build *b, struct err *e)
 	AUTO(venv_made_done) struct venv_made made = { 0 };
 	auto_free char *venv = NULL, *work = NULL, *inside = NULL;
 
-	if (asprintf(&venv, "%s/" ENVIRONMENT_VENV, b->dir) < 0 || asprintf(&work, "%s/work", b->dir) < 0 ||
+	if (asprintf(&venv, "%s/" ENVIRONMENT_VENV, b->dir) < 0 ||
+	    asprintf(&work, "%s/work", b->dir) < 0 ||
 	    asprintf(&inside, "%s/%s/" ENVIRONMENT_VENV, b->root, b->name) < 0)
 		return err_sys(e, "environment");
 	if (mkdirat(b->dir_fd, ENVIRONMENT_VENV, 0755) < 0 || mkdirat(b->dir_fd, "work", 0755) < 0)
 		return err_sys(e, "%.100s", b->dir);
-	const struct venv_spec spec = { venv, inside, work, &b->requirements, &b->lock,
-					b->follow_lock, b->want };
+	const struct venv_spec spec = { venv,     inside,         work,   &b->requirements,
+					&b->lock, b->follow_lock, b->want };
 	if (venv_build(&made, b->host, &spec, e) < 0 ||
 	    venv_check(b->host, &spec, (const char *const *)b->def.preload, e) < 0 ||
 	    tree_remove(work, e) < 0)
@@ -440,10 +446,7 @@ int vial_environment_build(struct vial *host, const char *name, const struct via
 			   struct vial_error *error)
 {
 	struct err *e = err_of(error);
-	AUTO(build_done) struct build b = { .host = host, .want = want, .root_fd = -1,
-					    .dir_fd = -1,
-					    .requirements = BUF_INIT(REQUIREMENTS_MAX),
-					    .lock = BUF_INIT(REQUIREMENTS_MAX) };
+	AUTO(build_done) struct build b = BUILD_INIT(host, want);
 
 	if (environment_name(b.name, name, e) < 0)
 		return -1;
@@ -453,15 +456,15 @@ int vial_environment_build(struct vial *host, const char *name, const struct via
 int vial_environment_remove(struct vial *host, const char *name, struct vial_error *error)
 {
 	struct err *e = err_of(error);
-	AUTO(build_done) struct build b = { .host = host, .root_fd = -1, .dir_fd = -1 };
+	AUTO(build_done) struct build b = BUILD_INIT(host, NULL);
 
 	if (environment_name(b.name, name, e) < 0)
 		return -1;
 	if (open_root(&b, false, e) < 0)
 		return e->code == ERR_GONE ? err_set(e, ERR_GONE, "no environment '%s'", b.name)
 					   : -1;
-	auto_close int dir = openat(b.root_fd, b.name,
-				    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int dir =
+		openat(b.root_fd, b.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0 && errno == ENOENT)
 		return err_set(e, ERR_GONE, "no environment '%s' (see 'vial env list')", b.name);
 	if (dir < 0)

@@ -35,7 +35,7 @@ struct config {
 	unsigned languages_count;
 	char *cgroup;     /* where our groups go; NULL: search */
 	char *cache;      /* build caches; NULL: /var/cache/vial, or the user's */
-	char *environments; /* built environments; NULL: /var/lib/vial/environments, or the user's */
+	char *environments; /* what was built; NULL: /var/lib/vial/environments, or the user's */
 	uint32_t uid_base; /* 0: the default range */
 };
 

@@ -21,9 +21,9 @@
 #define DEFINITION_MAX  (64u << 10)
 
 struct definition_built {
-	char *at;    /* when, UTC */
-	char *tool;  /* the interpreter it was built for, all links resolved */
-	char *with;  /* versions, for people */
+	char *at;   /* when, UTC */
+	char *tool; /* the interpreter it was built for, all links resolved */
+	char *with; /* versions, for people */
 	uint64_t bytes;
 };
 
@@ -34,8 +34,7 @@ struct definition {
 	struct definition_built *built; /* NULL: it is yet to be built */
 };
 
-int definition_parse(struct definition **ret, const char *text, size_t len,
-		     struct err *e) MUST_USE;
+int definition_parse(struct definition **ret, const char *text, size_t len, struct err *e) MUST_USE;
 /* The file of this name in a directory. */
 int definition_read(struct definition **ret, int dir_fd, struct err *e) MUST_USE;
 int definition_write(struct buf *out, const struct definition *def, struct err *e) MUST_USE;

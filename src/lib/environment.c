@@ -51,8 +51,7 @@ int environment_name(char ret[ENVIRONMENT_NAME_MAX + 1], const char *text, struc
 static int open_trusted(int dir_fd, const char *path, struct err *e)
 {
 	struct stat st;
-	auto_close int fd =
-		openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0 && errno == ENOENT)
 		return err_set(e, ERR_GONE, "%.100s does not exist", path);
@@ -343,8 +342,8 @@ static void names_done(struct names *names)
 	free(names->items);
 }
 
-static int add_all_built(struct environments *list, const struct vial *host,
-			 const char *root_name, struct err *e)
+static int add_all_built(struct environments *list, const struct vial *host, const char *root_name,
+			 struct err *e)
 {
 	auto_free char *root = NULL;
 	AUTO(names_done) struct names names = { 0 };

@@ -24,11 +24,11 @@ enum { ENVIRONMENT_NAME_MAX = 63 };
 #define ENVIRONMENT_VENV "venv" /* below its directory: what its sandboxes see */
 
 struct environment {
-	char *name;              /* "python", "python-data" */
-	struct toolchain tool;   /* tool.runtime is its language */
-	char **preload;          /* what its warm interpreter has imported; NULL-terminated, or NULL */
-	char *path;              /* its directory; NULL: the host's own interpreter */
-	int dir_fd;              /* the same, open and locked; -1: the host's own interpreter */
+	char *name;            /* "python", "python-data" */
+	struct toolchain tool; /* tool.runtime is its language */
+	char **preload; /* what its warm interpreter has imported; NULL-terminated, or NULL */
+	char *path;     /* its directory; NULL: the host's own interpreter */
+	int dir_fd;     /* the same, open and locked; -1: the host's own interpreter */
 };
 
 /* One that is there and cannot be used. */
@@ -67,7 +67,8 @@ int environment_toolchain(struct toolchain *ret, const struct environment *env,
  */
 int environment_name(char ret[ENVIRONMENT_NAME_MAX + 1], const char *text, struct err *e) MUST_USE;
 
-/* The directory that ours are in, opened; ERR_GONE when it is not there.  `ret_path` is malloc'd. */
+/* The directory that ours are in, opened; ERR_GONE when it is not there.  `ret_path` is from
+ * malloc(). */
 int environment_root(char **ret_path, const struct vial *host, struct err *e) MUST_USE;
 
 /* One of them by its name below the root, opened and locked; ERR_GONE when it is not there. */

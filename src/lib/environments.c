@@ -131,8 +131,7 @@ static int keep_built(struct vial_environment *pub, struct listed *list,
 {
 	AUTO(definition_freep) struct definition *def = NULL;
 
-	if (definition_read(&def, env->dir_fd, e) < 0 ||
-	    keep(&pub->path, list, env->path, e) < 0 ||
+	if (definition_read(&def, env->dir_fd, e) < 0 || keep(&pub->path, list, env->path, e) < 0 ||
 	    keep(&pub->built_at, list, def->built ? def->built->at : "", e) < 0 ||
 	    keep(&pub->built_with, list, def->built ? def->built->with : "", e) < 0 ||
 	    keep_preload(pub, list, env->preload, e) < 0)
@@ -146,10 +145,13 @@ static int keep_environment(struct vial_environment *pub, struct listed *list,
 {
 	struct err why;
 
-	*pub = (struct vial_environment){ .problem = "", .built_at = "", .built_with = "",
+	*pub = (struct vial_environment){ .problem = "",
+					  .built_at = "",
+					  .built_with = "",
 					  .preload = nothing,
 					  .language = env->tool.runtime->name };
-	if (keep(&pub->name, list, env->name, e) < 0 || keep(&pub->tool, list, env->tool.tool, e) < 0)
+	if (keep(&pub->name, list, env->name, e) < 0 ||
+	    keep(&pub->tool, list, env->tool.tool, e) < 0)
 		return -1;
 	if (!env->path || keep_built(pub, list, env, &why) == 0)
 		return 0;
@@ -159,8 +161,9 @@ static int keep_environment(struct vial_environment *pub, struct listed *list,
 static int keep_problem(struct vial_environment *pub, struct listed *list,
 			const struct environment_problem *problem, struct err *e)
 {
-	*pub = (struct vial_environment){ .language = "", .tool = "", .built_at = "",
-					  .built_with = "", .preload = nothing };
+	*pub = (struct vial_environment){
+		.language = "", .tool = "", .built_at = "", .built_with = "", .preload = nothing
+	};
 	if (keep(&pub->name, list, problem->name, e) < 0 ||
 	    keep(&pub->problem, list, problem->why.msg, e) < 0)
 		return -1;

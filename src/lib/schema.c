@@ -32,13 +32,12 @@ static cyaml_config_t settings(struct buf *said)
 }
 
 int schema_load(void **ret, const cyaml_schema_value_t *schema, const char *text, size_t len,
-	      struct err *e)
+		struct err *e)
 {
 	auto_buf struct buf said = BUF_INIT(512);
 	cyaml_config_t set = settings(&said);
 	cyaml_data_t *data = NULL;
-	cyaml_err_t failed =
-		cyaml_load_data((const uint8_t *)text, len, &set, schema, &data, NULL);
+	cyaml_err_t failed = cyaml_load_data((const uint8_t *)text, len, &set, schema, &data, NULL);
 
 	if (failed != CYAML_OK)
 		return err_set(e, ERR_INVALID, "%s",
@@ -49,7 +48,8 @@ int schema_load(void **ret, const cyaml_schema_value_t *schema, const char *text
 	return 0;
 }
 
-int schema_save(struct buf *out, const cyaml_schema_value_t *schema, const void *data, struct err *e)
+int schema_save(struct buf *out, const cyaml_schema_value_t *schema, const void *data,
+		struct err *e)
 {
 	auto_buf struct buf said = BUF_INIT(512);
 	cyaml_config_t set = settings(&said);

@@ -36,9 +36,10 @@ static bool is_word(const char *line, const char *word)
 static int check_line(const char *line, bool from_source, struct err *e)
 {
 	/* Where packages come from is the user's business; what else a file could say is not. */
-	static const char *const options[] = { "-i",           "--index-url", "--extra-index-url",
-					       "--no-index",   "--pre",       "--trusted-host",
-					       "--prefer-binary" };
+	static const char *const options[] = {
+		"-i",    "--index-url",    "--extra-index-url", "--no-index",
+		"--pre", "--trusted-host", "--prefer-binary"
+	};
 	static const char *const building[] = { "--no-binary", "--only-binary" };
 
 	if (line[0] == '.' || line[0] == '/' || strncmp(line, "file:", 5) == 0)
@@ -82,17 +83,28 @@ static const struct variable {
 	const char *name;
 	enum variable_kind kind;
 } variables[] = {
-	{ "PIP_INDEX_URL", VARIABLE_TEXT },       { "PIP_EXTRA_INDEX_URL", VARIABLE_TEXT },
-	{ "PIP_NO_INDEX", VARIABLE_TEXT },        { "PIP_TRUSTED_HOST", VARIABLE_TEXT },
-	{ "PIP_PROXY", VARIABLE_TEXT },           { "PIP_TIMEOUT", VARIABLE_TEXT },
-	{ "PIP_DEFAULT_TIMEOUT", VARIABLE_TEXT }, { "PIP_RETRIES", VARIABLE_TEXT },
-	{ "HTTP_PROXY", VARIABLE_TEXT },          { "HTTPS_PROXY", VARIABLE_TEXT },
-	{ "ALL_PROXY", VARIABLE_TEXT },           { "NO_PROXY", VARIABLE_TEXT },
-	{ "http_proxy", VARIABLE_TEXT },          { "https_proxy", VARIABLE_TEXT },
-	{ "all_proxy", VARIABLE_TEXT },           { "no_proxy", VARIABLE_TEXT },
-	{ "PIP_CERT", VARIABLE_FILE },            { "PIP_CLIENT_CERT", VARIABLE_FILE },
-	{ "SSL_CERT_FILE", VARIABLE_FILE },       { "REQUESTS_CA_BUNDLE", VARIABLE_FILE },
-	{ "CURL_CA_BUNDLE", VARIABLE_FILE },      { "PIP_FIND_LINKS", VARIABLE_DIRS },
+	{ "PIP_INDEX_URL", VARIABLE_TEXT },
+	{ "PIP_EXTRA_INDEX_URL", VARIABLE_TEXT },
+	{ "PIP_NO_INDEX", VARIABLE_TEXT },
+	{ "PIP_TRUSTED_HOST", VARIABLE_TEXT },
+	{ "PIP_PROXY", VARIABLE_TEXT },
+	{ "PIP_TIMEOUT", VARIABLE_TEXT },
+	{ "PIP_DEFAULT_TIMEOUT", VARIABLE_TEXT },
+	{ "PIP_RETRIES", VARIABLE_TEXT },
+	{ "HTTP_PROXY", VARIABLE_TEXT },
+	{ "HTTPS_PROXY", VARIABLE_TEXT },
+	{ "ALL_PROXY", VARIABLE_TEXT },
+	{ "NO_PROXY", VARIABLE_TEXT },
+	{ "http_proxy", VARIABLE_TEXT },
+	{ "https_proxy", VARIABLE_TEXT },
+	{ "all_proxy", VARIABLE_TEXT },
+	{ "no_proxy", VARIABLE_TEXT },
+	{ "PIP_CERT", VARIABLE_FILE },
+	{ "PIP_CLIENT_CERT", VARIABLE_FILE },
+	{ "SSL_CERT_FILE", VARIABLE_FILE },
+	{ "REQUESTS_CA_BUNDLE", VARIABLE_FILE },
+	{ "CURL_CA_BUNDLE", VARIABLE_FILE },
+	{ "PIP_FIND_LINKS", VARIABLE_DIRS },
 };
 
 /* Every word that is a directory of the host is shown where the host has it. */
@@ -257,9 +269,9 @@ static void on_output(enum vial_stream stream, const char *bytes, size_t len, vo
 static int set_limits(struct vial_job *job, struct err *e)
 {
 	static const char *const limits[][2] = {
-		{ "timeout", "2h" },   { "cpu-time", "8h" },    { "memory", "4g" },
-		{ "cpus", "64" },      { "workspace", "16g" },  { "file-size", "4g" },
-		{ "tmp", "2g" },       { "files", "1000000" },  { "processes", "512" },
+		{ "timeout", "2h" }, { "cpu-time", "8h" },   { "memory", "4g" },
+		{ "cpus", "64" },    { "workspace", "16g" }, { "file-size", "4g" },
+		{ "tmp", "2g" },     { "files", "1000000" }, { "processes", "512" },
 		{ "output", "64m" },
 	};
 
@@ -325,7 +337,7 @@ static int run(const struct vial_result **ret, struct listener *l, struct err *e
 	if ((*ret)->outcome == VIAL_EXITED && (*ret)->exit_code == 0)
 		return 0;
 	if (l->failure[0])
-		return err_set(e, ERR_INVALID, "%s", l->failure);
+		return err_set(e, ERR_SYS, "%s", l->failure);
 	if ((*ret)->exception.type[0])
 		return err_set(e, ERR_SYS, "%.40s: %.180s", (*ret)->exception.type,
 			       (*ret)->exception.message);
@@ -339,8 +351,7 @@ int venv_build(struct venv_made *ret, struct vial *host, const struct venv_spec 
 	AUTO(vial_job_freep) struct vial_job *job = NULL;
 	AUTO(vial_result_freep) const struct vial_result *result = NULL;
 	AUTO(venv_made_done) struct venv_made made = { BUF_INIT(LOCK_MAX), BUF_INIT(LOG_MAX), "" };
-	AUTO(listener_done) struct listener l = { .want = spec->want, .made = &made,
-						  .line = BUF_INIT(4096) };
+	AUTO(listener_done) struct listener l = { NULL, spec->want, &made, BUF_INIT(4096), "", 0 };
 
 	if (vial_job_create(&job, host, "python", (struct vial_error *)e) < 0 ||
 	    set_limits(job, e) < 0 || set_dirs(job, spec, e) < 0 || set_files(job, spec, e) < 0 ||
@@ -367,8 +378,7 @@ int venv_check(struct vial *host, const struct venv_spec *spec, const char *cons
 	AUTO(vial_job_freep) struct vial_job *job = NULL;
 	AUTO(vial_result_freep) const struct vial_result *result = NULL;
 	AUTO(venv_made_done) struct venv_made made = { BUF_INIT(LOCK_MAX), BUF_INIT(LOG_MAX), "" };
-	AUTO(listener_done) struct listener l = { .want = spec->want, .made = &made,
-						  .line = BUF_INIT(4096) };
+	AUTO(listener_done) struct listener l = { NULL, spec->want, &made, BUF_INIT(4096), "", 0 };
 	auto_buf struct buf tool = BUF_INIT(8192), code = BUF_INIT(16u << 10);
 
 	if (!*modules)

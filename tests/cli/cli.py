@@ -109,7 +109,7 @@ class Case(unittest.TestCase):
 
 def flags(verb="run"):
     """{long flag: help text} as `vial VERB --help` lists them."""
-    text = subprocess.run([VIAL, verb, "--help"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([VIAL, *verb.split(), "--help"], capture_output=True, text=True, check=True).stdout
     found = {}
     for block in re.split(r"\n(?=  (?:-\w, |    )--)", text)[1:]:
         name = re.match(r"  (?:-\w, |    )--([\w-]+)", block).group(1)

@@ -20,6 +20,14 @@ def verbs():
     return re.findall(r"^  (\w+) ", text.split("\n  vial ")[0], re.M)
 
 
+def commands():
+    """Verbs, and the verbs below them."""
+    text = subprocess.run([cli.VIAL, "env", "--help"], capture_output=True, text=True,
+                          check=True).stdout
+    below = re.findall(r"^  (\w+) ", text.split("\n  vial ")[0], re.M)
+    return verbs() + ["env " + verb for verb in below]
+
+
 class Manuals(cli.Case):
     def test_lint(self):
         pages = sorted(glob.glob(os.path.join(MAN, "*.1")))
@@ -54,15 +62,16 @@ class Manuals(cli.Case):
             self.assertRegex(main, r"(?m)^\.It Cm %s$" % verb)
             own = "docs/man/vial-%s.1" % verb
             page = read(own) if os.path.exists(os.path.join(cli.ROOT, own)) else main
-            for flag in cli.flags(verb):
-                self.assertRegex(page + main, r"Fl -%s\b" % flag)
+            for command in commands():
+                for flag in cli.flags(command) if command.split()[0] == verb else ():
+                    self.assertRegex(page + main, r"Fl -%s\b" % flag)
 
 
 class Completions(cli.Case):
     FILES = ("vial.bash", "_vial", "vial.fish")
 
     def test_every_flag_of_every_verb_is_there_and_no_other(self):
-        known = {flag for verb in verbs() for flag in cli.flags(verb)}
+        known = {flag for command in commands() for flag in cli.flags(command)}
         known.add("version")
         for name in self.FILES:
             with self.subTest(name):
@@ -100,6 +109,10 @@ class Completions(cli.Case):
         self.assertEqual(self.complete("run", "pro"), ["prog.py"])
         self.assertEqual(self.complete("run", "prog.py", "--mem"), [])
         self.assertEqual(self.complete("doctor", "--j"), ["--json"])
+        self.assertEqual(self.complete("env", "b"), ["build"])
+        self.assertEqual(self.complete("env", "build", "x", "--lo"), ["--locked"])
+        self.assertEqual(self.complete("env", "show", "pyth")[0], "python")
+        self.assertEqual(self.complete("run", "-E", "rub"), ["ruby"])
 
 
 class Examples(cli.Case):
