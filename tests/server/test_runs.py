@@ -51,7 +51,7 @@ class Results(daemon.Case):
             files=[{"path": "d/f", "content": "F\u2713"},
                    {"path": "g", "content_base64": base64.b64encode(b"\0\xff").decode()}],
             exports=["*.bin", "missing"])
-        self.assertEqual(result["stdout"], "['/sandbox/tool.py', 'one', '', 'zwei\u00e4'] b c in "
+        self.assertEqual(result["stdout"], "['tool.py', 'one', '', 'zwei\u00e4'] b c in "
                                            "F\u2713 /sandbox/tool.py\n", result)
         exports = {row["path"]: row for row in result["exports"]}
         self.assertEqual(base64.b64decode(exports["out.bin"]["content_base64"]), b"\0\xff")
