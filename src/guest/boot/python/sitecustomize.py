@@ -1,0 +1,203 @@
+"""sitecustomize - makes an ordinary Python a zygote, and each fork of it an ordinary Python again.
+
+`site` imports it at the start: PYTHONPATH leads here.  It loads what programs will want
+and leaves a path hook behind, which is the last thing that Python calls before it opens its
+program.  The hook calls fork(), which is not libc's (guest/preload.c): in the zygote it
+never returns; in a guest, inside its sandbox, it returns 0.  The guest puts right what
+differs from a fresh start, waits for its program, and is gone: nothing of this shows in the
+program, not even on its stack.
+
+What cannot be put right is started afresh, in the same sandbox.  Python 3.8 and later.
+"""
+import gc
+import os
+import posix
+import sys
+import time
+
+HERE = os.path.dirname(__file__)
+
+# getpriority() is ours as well (guest/call.h); these are no priorities.
+PREPARE, WAIT = 0x76696100, 0x76696101
+HAS_WORDS, RENAMED = 1, 2
+WORDS_FD = 1001
+
+# What short programs use, as long as it is small.
+COMMON = """abc argparse ast base64 bisect calendar collections collections.abc contextlib copy csv
+    dataclasses datetime decimal enum fnmatch fractions functools glob hashlib heapq inspect io
+    itertools json linecache logging math operator pathlib pickle platform pprint queue random re
+    secrets shutil signal socket statistics string struct subprocess tempfile textwrap threading
+    traceback types typing unicodedata urllib.parse uuid warnings weakref zlib""".split()
+
+# Variables that are read when an interpreter or a library starts: a run that sets one is not warm.
+STARTERS = ("PYTHON", "LD_", "LC_", "LANG", "GLIBC_", "MALLOC_", "OPENSSL_", "MPL")
+
+ZIP_END = b"PK\5\6"
+ZIP_END_MAX = 22 + 65535
+
+
+# ---- the zygote ------------------------------------------------------------------------------
+
+def hide():
+    """Take our traces away.  Returns the modules that this environment wants loaded."""
+    sys.path[:] = [path for path in sys.path if path != HERE]
+    sys.path_importer_cache.pop(HERE, None)
+    for name in ("PYTHONPATH", "LD_PRELOAD"):
+        rest = [path for path in os.environ.pop(name, "").split(":")
+                if path and not path.startswith(HERE)]
+        if rest:
+            os.environ[name] = ":".join(rest)
+    wanted = os.environ.get("VIAL_PRELOAD", "").split(",")
+    for name in [name for name in os.environ if name.startswith("VIAL_")]:
+        del os.environ[name]
+    return [name for name in wanted if name]
+
+
+def import_real():
+    """The sitecustomize that Python would have found without us: False when there is none."""
+    ours = sys.modules.pop(__name__)
+    try:
+        __import__(__name__)
+        return True
+    except ImportError as why:
+        if why.name != __name__:
+            raise
+        return False
+    finally:
+        sys.modules.setdefault(__name__, ours)
+
+
+def load(wanted):
+    warnings = sys.modules.get("warnings") or __import__("warnings")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in COMMON:
+            try:
+                __import__(name)
+            except ImportError:  # this Python was built without it
+                pass
+        for name in wanted:
+            try:
+                __import__(name)
+            except Exception as why:
+                os.write(2, ("preload %s: %s: %s\n"
+                             % (name, type(why).__name__, why)).encode())
+
+
+def wait_for_program(path):
+    """The path hook.  Python goes on when it has failed, as path hooks do."""
+    if path != program:
+        raise ImportError
+    sys.path_hooks.remove(wait_for_program)
+    compile("", path, "exec")
+    gc.collect()
+    gc.freeze()  # what is here now is never looked at again, nor copied for it
+    os.environ["VIAL_RECEIVES"] = "1"
+    posix.getpriority(PREPARE, 0)
+    if posix.fork() != 0:
+        os._exit(125)
+    try:
+        become_guest(path)
+    except BaseException as why:  # it must not go on as something else
+        os.write(2, ("vial: %s: %s\n" % (type(why).__name__, why)).encode())
+        os._exit(125)
+    raise ImportError
+
+
+# ---- a guest ---------------------------------------------------------------------------------
+
+def become_guest(path):
+    del os.environ["VIAL_RECEIVES"]
+    renew()
+    told = posix.getpriority(WAIT, 0)
+    if told:
+        path = take_words(path, told)
+    if not is_ordinary(path):
+        start_afresh(command)
+    if "logging" in sys.modules:
+        logging = sys.modules["logging"]
+        logging._startTime = time.time() if type(logging._startTime) is float else time.time_ns()
+
+
+def renew():
+    """What was drawn in the zygote is not every guest's.  Much of the library sees to itself."""
+    modules = sys.modules
+    modules["threading"].main_thread()._set_native_id()
+    modules["tempfile"]._name_sequence = None
+    modules["uuid"]._last_timestamp = None
+    if "multiprocessing.process" in modules:
+        modules["multiprocessing.process"].current_process().authkey = os.urandom(32)
+    if "_ssl" in modules:
+        modules["_ssl"].RAND_add(os.urandom(32), 32.0)
+    if "numpy.random" in modules:
+        modules["numpy.random"].seed()
+
+
+def take_words(path, told):
+    """Arguments, environment, name: items of a letter, a text and a NUL."""
+    with open(WORDS_FD, "rb") as file:
+        items = file.read().split(b"\0")[:-1]
+    args = [item[1:] for item in items if item[:1] == b"a"]
+    pairs = [item[1:].split(b"=", 1) for item in items if item[:1] == b"e"]
+    names = [item[1:] for item in items if item[:1] == b"n"]
+
+    changed = [(name, value) for name, value in pairs if os.environb.get(name) != value]
+    for name, value in changed:
+        os.environb[name] = value
+    if names:
+        command[-1] = names[-1]
+    command.extend(args)
+    if (names and not told & RENAMED) or \
+            any(os.fsdecode(name).startswith(STARTERS) for name, _ in changed):
+        start_afresh(command)
+
+    if any(name == b"TZ" for name, _ in changed):
+        time.tzset()
+    words = [os.fsdecode(word) for word in command]
+    sys.argv[:] = words[len(words) - len(args) - 1:]
+    if hasattr(sys, "orig_argv"):
+        sys.orig_argv[:] = words
+    if names:
+        sys.path_importer_cache.pop(path)
+        path = os.path.join(os.getcwd(), words[-len(args) - 1])
+        sys.path_importer_cache[path] = None
+    return path
+
+
+def is_ordinary(path):
+    """Whether what was sent would run in a fresh interpreter as it will in this one."""
+    if posix.getcwd() != cwd:
+        return False
+    for name in posix.listdir(os.path.dirname(path) or "."):
+        if name.partition(".")[0] in loaded:  # it would be imported instead of one of ours
+            return False
+    try:
+        fd = posix.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:  # an archive of modules may be a program, too
+        size = posix.lseek(fd, 0, os.SEEK_END)
+        posix.lseek(fd, -min(size, ZIP_END_MAX), os.SEEK_END)
+        return ZIP_END not in posix.read(fd, ZIP_END_MAX)
+    finally:
+        posix.close(fd)
+
+
+def start_afresh(words):
+    os.execve(words[0], words, os.environb)
+
+
+# ---- now -------------------------------------------------------------------------------------
+
+before = set(sys.modules)
+wanted = hide()
+has_real = import_real()
+load(wanted)
+loaded = {name.partition(".")[0] for name in sys.modules.keys() - before}
+cwd = os.getcwd()
+program = os.path.join(cwd, sys.argv[0]) if sys.version_info >= (3, 9) else sys.argv[0]
+with open("/proc/self/cmdline", "rb") as file:
+    command = file.read().split(b"\0")[:-1]
+sys.path_hooks.append(wait_for_program)
+if not has_real:
+    raise ImportError(name=__name__)  # as if there were none

@@ -1,0 +1,19 @@
+#pragma once
+/*
+ * python - what a warm CPython needs from C.
+ *
+ * Taking a Python apart at its end writes to nearly every page of it, which in a fork
+ * means copying them: milliseconds after the program's last word, for memory that the
+ * kernel is about to drop.  A zygote's guests do what a program can notice of an
+ * interpreter's end, and no more.  Where that cannot be said for certain (other threads, a
+ * debugger), Python's own end is used.
+ *
+ * And the program may have another name than the zygote was started with.
+ */
+#include <stdbool.h>
+
+/* In a zygote; does nothing where there is no CPython, or none that we know how to help. */
+void python_prepare(void);
+
+/* In a guest: run the program under the name among its words, if there is one. */
+bool python_rename(void);

@@ -1,0 +1,94 @@
+/*
+ * python_name - the program under its own name.
+ */
+#include "guest/go.h"
+#include "guest/python.h"
+#include "guest/python_impl.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Where Python keeps what it was told to run: in the structure behind _Py_GetConfig(), whose
+ * layout is its own business.  They are found by what they point to. */
+static struct {
+	wchar_t **program; /* run_filename */
+	bool is_absolute;  /* ... which it is since 3.9 */
+	wchar_t **argv;    /* argv.items[0] */
+} named;
+
+enum { CONFIG_WORDS = 64 }; /* larger than it has ever been; it is part of something larger still */
+
+static bool is_readable(uintptr_t at)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned char in_core[2];
+
+	/* Strings and lists are allocated: aligned, and never in the first page. */
+	return at >= page && at % sizeof(void *) == 0 &&
+	       mincore((void *)(at & ~(page - 1)), page, in_core) == 0;
+}
+
+static bool is_text(uintptr_t at, const wchar_t *text)
+{
+	return text && is_readable(at) && wcscmp((const wchar_t *)at, text) == 0;
+}
+
+void python_find_name(void)
+{
+	uintptr_t *(*config)(void) = (uintptr_t * (*)(void)) dlsym(RTLD_DEFAULT, "_Py_GetConfig");
+	PyObject *argv = py.PySys_GetObject("argv"),
+		 *first = argv ? py.PyList_GetItem(argv, 0) : NULL;
+	const char *name = first ? py.PyUnicode_AsUTF8(first) : NULL;
+	char absolute[PATH_MAX], cwd[PATH_MAX];
+
+	py.PyErr_Clear();
+	if (!config || !name || !getcwd(cwd, sizeof(cwd)) ||
+	    snprintf(absolute, sizeof(absolute), "%s/%s", cwd, name) >= (int)sizeof(absolute))
+		return;
+	wchar_t *short_name = py.Py_DecodeLocale(name, NULL);
+	wchar_t *long_name = py.Py_DecodeLocale(absolute, NULL);
+	uintptr_t *words = config();
+	for (size_t i = 0; i + 1 < CONFIG_WORDS; i++) {
+		if (is_text(words[i], long_name) || is_text(words[i], short_name)) {
+			named.program = (wchar_t **)&words[i];
+			named.is_absolute = is_text(words[i], long_name);
+		} else if (words[i] == 1 && is_readable(words[i + 1]) &&
+			   is_text(*(uintptr_t *)words[i + 1], short_name)) {
+			named.argv = (wchar_t **)words[i + 1];
+		}
+	}
+	/* The names themselves are kept: a zygote does this once. */
+}
+
+static bool set_name(const char *name)
+{
+	char absolute[PATH_MAX], cwd[PATH_MAX];
+
+	if (!named.program || !named.argv || !getcwd(cwd, sizeof(cwd)) ||
+	    snprintf(absolute, sizeof(absolute), "%s/%s", cwd, name) >= (int)sizeof(absolute))
+		return false;
+	wchar_t *program = py.Py_DecodeLocale(named.is_absolute ? absolute : name, NULL);
+	wchar_t *argv = py.Py_DecodeLocale(name, NULL);
+	if (!program || !argv)
+		return false;
+	*named.program = program; /* what was there is used by nobody, and lost */
+	*named.argv = argv;
+	return true;
+}
+
+bool python_rename(void)
+{
+	char words[PATH_MAX + 2];
+
+	if (!named.program)
+		return false;
+	ssize_t n = pread(GO_WORDS_FD, words, sizeof(words) - 1, 0);
+	/* It is the first word, if there is one. */
+	if (n < 2 || words[0] != GO_NAME)
+		return false;
+	words[n] = '\0';
+	return set_name(words + 1);
+}
