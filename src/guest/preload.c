@@ -15,17 +15,23 @@
 #include "base/own.h"
 #include "engine/zygote.h"
 #include "guest/go.h"
+#include "guest/pages.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 _Static_assert((int)GO_FD == BOX_CONTROL_FD, "one place for the control socket");
 
+static struct pages pages; /* what guests will touch */
+static int rehearsal = -1; /* where one tells that; -1: this is none */
 static pid_t guest; /* the process that may say it is done; its own forks may not */
 
 /* The words for the interpreter, where its boot script looks for them. */
@@ -58,6 +64,8 @@ void vial_receive(void)
 	struct go_words words = { 0 };
 	struct err e;
 
+	if (rehearsal >= 0)
+		return;
 	if (go_receive(&words, GO_FD, &e) < 0 || pass_on(&words, &e) < 0) {
 		/* The end of the channel is nobody's failure: this sandbox was not needed. */
 		if (e.code != ERR_GONE)
@@ -95,6 +103,30 @@ static void serve(int channel)
 	}
 }
 
+/* One run of the program that lies in the nest where guests will have theirs: true in that run,
+ * false in the zygote when it is over. */
+static bool is_rehearsal(pid_t (*real)(void))
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return false;
+	pid_t pid = real();
+	if (pid == 0) {
+		rehearsal = fds[1];
+		(void)close(fds[0]);
+		return true;
+	}
+	(void)close(fds[1]);
+	if (pid > 0) {
+		pages_learn(&pages, fds[0]);
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+	}
+	(void)close(fds[0]);
+	return false;
+}
+
 __attribute__((visibility("default"))) pid_t fork(void)
 {
 	static bool served;
@@ -103,7 +135,10 @@ __attribute__((visibility("default"))) pid_t fork(void)
 	if (served || fcntl(BOX_CONTROL_FD, F_GETFD) < 0)
 		return real();
 	served = true;
+	if (is_rehearsal(real))
+		return 0;
 	serve(BOX_CONTROL_FD);
+	pages_make_ready(&pages);
 	if (!getenv("VIAL_RECEIVES"))
 		vial_receive();
 	return 0;
@@ -126,6 +161,8 @@ static void say_done(int status)
 static void at_exit(int status, void *unused)
 {
 	(void)unused;
+	if (rehearsal >= 0)
+		pages_tell(rehearsal);
 	say_done(status);
 }
 
@@ -144,30 +181,49 @@ __attribute__((visibility("default"))) void vial_end(int status);
 
 void vial_end(int status)
 {
-	say_done(status);
+	at_exit(status, NULL);
 	_exit(status);
 }
 
 /*
- * Whether we are called from within a function of that name, or -1 when it cannot be told: the
- * stack was not seen to its end.  CPython runs its last handlers both after the program's last line
- * and on SystemExit, and only its own stack says which.
+ * Whether we are called, at some depth, by the first or the second of two functions of the
+ * interpreter: 1, 2, or 0 when neither is on the stack.  CPython runs its last handlers both after
+ * the program's last line and on SystemExit, and only its own stack says which.  Their places are
+ * looked up when the zygote asks first; its guests only compare.
  */
-__attribute__((visibility("default"))) int vial_called_from(const char *function, const char *root);
+struct place {
+	uintptr_t start, end;
+};
 
-int vial_called_from(const char *function, const char *root)
+static struct place find(const char *function)
 {
-	void *frames[64];
-	int count = backtrace(frames, 64);
+	void *at = dlsym(RTLD_DEFAULT, function);
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info info;
 
-	for (int i = 0; i < count; i++) {
-		Dl_info info;
-		if (!dladdr(frames[i], &info) || !info.dli_sname)
-			continue;
-		if (strcmp(info.dli_sname, function) == 0)
-			return 1;
-		if (strcmp(info.dli_sname, root) == 0)
-			return 0;
+	if (!at || !dladdr1(at, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+		return (struct place){ 0 };
+	return (struct place){ (uintptr_t)at, (uintptr_t)at + symbol->st_size };
+}
+
+__attribute__((visibility("default"))) int vial_called_by(const char *first, const char *second);
+
+int vial_called_by(const char *first, const char *second)
+{
+	static struct place places[2];
+	static bool looked;
+	void *frames[64];
+
+	if (!looked) {
+		places[0] = find(first);
+		places[1] = find(second);
+		looked = true;
 	}
-	return -1;
+	int count = backtrace(frames, 64);
+	for (int i = 0; i < count; i++)
+		for (int k = 0; k < 2; k++)
+			if ((uintptr_t)frames[i] >= places[k].start &&
+			    (uintptr_t)frames[i] < places[k].end)
+				return k + 1;
+	return 0;
 }

@@ -16,7 +16,7 @@
 
 const struct stem_plan *stem_plan;
 
-enum { ROWS_MAX = 64 };
+enum { ROWS_MAX = 64, OUTPUT_FD = BOX_CONTROL_FD + 2 };
 
 /* The limits of a slot's own file systems are the order's. */
 static size_t size_rows(struct mount_spec rows[ROWS_MAX], const struct limits *lim)
@@ -78,16 +78,35 @@ static int lower_bounds(struct err *e)
 	return SYS(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? err_sys(e, "no_new_privs") : 0;
 }
 
+/*
+ * Guests have pipes, and an interpreter looks at its stdio when it starts: so its zygote has pipes,
+ * too.  What it complains of goes where its failures go; the rest has a reader, so that a rehearsal
+ * can write.
+ */
+static int pipe_stdio(int status)
+{
+	int in[2], out[2];
+
+	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
+		return -1;
+	return dup2(in[0], 0) < 0 || dup2(out[1], 1) < 0 || dup2(status, 2) < 0 ||
+			       dup2(out[0], OUTPUT_FD) < 0
+		       ? -1
+		       : 0;
+}
+
 _Noreturn static void become_zygote(const int *fds)
 {
-	int status = fds[ORDER_ZYGOTE_STATUS], keep[] = { status, BOX_CONTROL_FD };
+	int status = fds[ORDER_ZYGOTE_STATUS], keep[] = { status, BOX_CONTROL_FD, OUTPUT_FD };
 	struct err e;
 
-	if (dup3(fds[ORDER_ZYGOTE_CHANNEL], BOX_CONTROL_FD, 0) < 0)
+	if (pipe_stdio(status) < 0)
+		err_sys(&e, "pipes");
+	else if (dup3(fds[ORDER_ZYGOTE_CHANNEL], BOX_CONTROL_FD, 0) < 0)
 		err_sys(&e, "channel");
 	else if (chdir(stem_plan->workspace) < 0)
 		err_sys(&e, "%s", stem_plan->workspace);
-	else if (fds_close_except(3, keep, 2, &e) == 0 && lower_bounds(&e) == 0)
+	else if (fds_close_except(3, keep, 3, &e) == 0 && lower_bounds(&e) == 0)
 		stub_park(stem_plan, &stem_plan->limits, status);
 	err_context(&e, "zygote");
 	err_send(&e, status);

@@ -1,0 +1,6 @@
+# A rehearsal: what any program does, so that the memory it takes is known (src/guest/pages.h).
+def greet(name):
+    return f"hello, {name}"
+
+
+print(greet("you"))

@@ -1,0 +1,31 @@
+#pragma once
+/*
+ * pages - which memory a program touches, learned once and made ready for all that follow.
+ *
+ * A forked interpreter shares its pages with the zygote until it writes to them, and finds its own
+ * code unmapped; each first touch is a fault, and hundreds of faults are most of what a
+ * short program costs.  So the zygote lets one rehearsal run before it serves, notes what that
+ * touched, and has the kernel do the same for each guest in a few calls, before its code arrives.
+ */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct page_range {
+	uintptr_t start;
+	size_t len;
+	int advice; /* MADV_POPULATE_WRITE or _READ */
+};
+
+struct pages {
+	struct page_range *ranges;
+	size_t count;
+};
+
+/* In the rehearsal, at its end: send what it touched. */
+void pages_tell(int pipe);
+/* In the zygote: take it.  Whatever goes wrong, there is less to make ready. */
+void pages_learn(struct pages *ret, int pipe);
+void pages_make_ready(const struct pages *pages);
