@@ -166,7 +166,12 @@ int serve_main(int argc, char **argv)
 		return cli_flush(0);
 	}
 	if (first < 0 || options_no_operands(first, argc, argv, &e) < 0 ||
-	    read_request(&options, socket, &req, &e) < 0 || keeper_serve(&options, &e) < 0)
+	    read_request(&options, socket, &req, &e) < 0)
 		return cli_report(o.verb, &e);
+	if (keeper_serve(&options, &e) < 0) {
+		if (e.code != ERR_BUG)
+			e.code = ERR_HOST; /* nothing is wrong with what the user said */
+		return cli_report(o.verb, &e);
+	}
 	return 0;
 }

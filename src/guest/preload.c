@@ -18,9 +18,7 @@
 #include "guest/pages.h"
 
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <fcntl.h>
-#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -183,47 +181,4 @@ void vial_end(int status)
 {
 	at_exit(status, NULL);
 	_exit(status);
-}
-
-/*
- * Whether we are called, at some depth, by the first or the second of two functions of the
- * interpreter: 1, 2, or 0 when neither is on the stack.  CPython runs its last handlers both after
- * the program's last line and on SystemExit, and only its own stack says which.  Their places are
- * looked up when the zygote asks first; its guests only compare.
- */
-struct place {
-	uintptr_t start, end;
-};
-
-static struct place find(const char *function)
-{
-	void *at = dlsym(RTLD_DEFAULT, function);
-	const ElfW(Sym) *symbol = NULL;
-	Dl_info info;
-
-	if (!at || !dladdr1(at, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
-		return (struct place){ 0 };
-	return (struct place){ (uintptr_t)at, (uintptr_t)at + symbol->st_size };
-}
-
-__attribute__((visibility("default"))) int vial_called_by(const char *first, const char *second);
-
-int vial_called_by(const char *first, const char *second)
-{
-	static struct place places[2];
-	static bool looked;
-	void *frames[64];
-
-	if (!looked) {
-		places[0] = find(first);
-		places[1] = find(second);
-		looked = true;
-	}
-	int count = backtrace(frames, 64);
-	for (int i = 0; i < count; i++)
-		for (int k = 0; k < 2; k++)
-			if ((uintptr_t)frames[i] >= places[k].start &&
-			    (uintptr_t)frames[i] < places[k].end)
-				return k + 1;
-	return 0;
 }
