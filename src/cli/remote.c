@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "base/json.h"
+#include "base/units.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/member.h"
@@ -13,7 +14,11 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-enum { ID_ROOM = 80, CANCEL_MS = 5000 }; /* a cancelled run ends at once, or something is wrong */
+enum {
+	ID_ROOM = 80,
+	CANCEL_MS = 5000,     /* a cancelled run ends at once, or something is wrong */
+	OUTPUT_MAX = 2 << 20, /* the daemon cancels a run that is this far ahead of its client */
+};
 
 void remote_done(struct remote *r)
 {
@@ -33,11 +38,17 @@ static const struct {
 
 static const char *refusal_of_use(const struct option_use *use)
 {
+	uint64_t bytes;
+	struct err e;
+
 	for (size_t i = 0; i < ARRAY_LEN(offers_no); i++)
 		if (strcmp(use->opt->name, offers_no[i].option) == 0)
 			return offers_no[i].why;
 	if (strcmp(use->opt->name, "network") == 0 && strcmp(use->value, "none") != 0)
 		return "--network: the daemon's sandboxes have none";
+	if (strcmp(use->opt->name, "output") == 0 && units_size(&bytes, use->value, &e) == 0 &&
+	    bytes > OUTPUT_MAX)
+		return "--output: more than the daemon keeps for whoever reads slowly";
 	return NULL;
 }
 

@@ -173,7 +173,7 @@ class Choice(WithSocket):
         self.false_daemon()
         self.put("conf.yaml", "{}\n")
         cases = (["--no-daemon"], ["--dir", "."], ["--workdir", "/w"], ["--read-only"],
-                 ["--allow-weak", "landlock"], ["--config", "conf.yaml"], ["-e", b"A=\xff"],
+                 ["--allow-weak", "landlock"], ["--output", "3m"], ["--config", "conf.yaml"], ["-e", b"A=\xff"],
                  ["--export", b"\xff*"], ["--stdin", "-"], ["--stdin", "/dev/zero"])
         for options in cases:
             with self.subTest(options):
@@ -352,19 +352,20 @@ class Daemon:
 
     def __init__(self, *options):
         self.dir = tempfile.mkdtemp(prefix="vial-serve-")
-        os.chmod(self.dir, 0o755)
         self.socket = os.path.join(self.dir, "sock")
-        self.process = subprocess.Popen(
-            [cli.VIAL, "serve", "--socket", self.socket, "--listen", "none", *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        self.said = ""
-        for line in self.process.stderr:
-            self.said += line
-            if "vial run" in line:
-                threading.Thread(target=self.process.stderr.read, daemon=True).start()
-                return
-        self.end()
-        raise unittest.SkipTest("vial serve does not start: " + self.said.strip())
+        with open(os.path.join(self.dir, "log"), "wb") as log:
+            self.process = subprocess.Popen(
+                [cli.VIAL, "serve", "--socket", self.socket, "--listen", "none", *options],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        if not cli.wait_until(lambda: self.process.poll() is not None or "vial run" in self.said()) \
+                or self.process.poll() is not None:
+            said = self.said().strip()
+            self.end(signal.SIGKILL)
+            raise unittest.SkipTest("vial serve does not start: " + said)
+
+    def said(self):
+        with open(os.path.join(self.dir, "log"), encoding="utf-8") as log:
+            return log.read()
 
     def end(self, *signals):
         for number in signals or [signal.SIGTERM]:
@@ -551,7 +552,7 @@ class UnderWay(WithDaemon):
         self.assertTrue(self.gone())
 
     def test_a_reader_that_sleeps_does_not_stop_the_clock(self):
-        process = self.start("run", "--daemon", "-l", "sh", "--output", "16m", "--timeout", "2", "-c",
+        process = self.start("run", "--daemon", "-l", "sh", "--output", "2m", "--timeout", "2", "-c",
                              "sleep %s & yes" % MARKER)
         self.assertTrue(self.started())
         self.assertTrue(self.gone(), "nobody reads, and the guest lives on")
@@ -600,10 +601,11 @@ class Serve(WithSocket):
     def test_it_says_where_it_listens_and_how_to_try_it(self):
         daemon = Daemon()
         self.addCleanup(daemon.end)
-        self.assertIn("vial is ready on %s\n" % daemon.socket, daemon.said)
-        self.assertIn("VIAL_SOCKET=%s vial run" % daemon.socket, daemon.said)
+        said = daemon.said()
+        self.assertIn("vial is ready on %s\n" % daemon.socket, said)
+        self.assertIn("VIAL_SOCKET=%s vial run" % daemon.socket, said)
         path = os.path.dirname(cli.VIAL) + ":" + os.environ["PATH"]
-        examples = [line for line in daemon.said.splitlines() if line.startswith("  ")]
+        examples = [line for line in said.splitlines() if line.startswith("  ")]
         self.assertEqual(len(examples), 2)
         for line in examples:
             done = subprocess.run(["sh", "-c", line], env={**os.environ, "PATH": path}, text=True,
