@@ -92,6 +92,10 @@ static int find_groups(struct lockdown *l, struct err *e)
 			l->rules[l->rule_count++] = (struct landlock_rule){ path, LANDLOCK_READ };
 	}
 	(void)endmntent(mounts);
+#ifdef VIAL_SANITIZED /* which looks for leaks in there at the end */
+	if (l->rule_count < RULES_MAX)
+		l->rules[l->rule_count++] = (struct landlock_rule){ "/proc", LANDLOCK_READ };
+#endif
 	return 0;
 }
 
