@@ -44,6 +44,34 @@ int creds_drop_caps(struct err *e)
 	return 0;
 }
 
+int creds_keep_only(uint64_t keep, struct err *e)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2];
+
+	for (int cap = 0; cap < 64; cap++) {
+		if (keep & (1ull << cap))
+			continue;
+		if (SYS(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
+			if (errno == EINVAL && cap > CAP_AUDIT_READ)
+				break; /* past the kernel's last */
+			return err_sys(e, "bounding set: capability %d", cap);
+		}
+	}
+	if (syscall(SYS_capget, &head, caps) < 0)
+		return err_sys(e, "capget");
+	for (int i = 0; i < 2; i++) {
+		caps[i].permitted &= (uint32_t)(keep >> (32 * i));
+		caps[i].effective &= caps[i].permitted;
+		caps[i].inheritable = 0;
+	}
+	if (SYS(sys_capset, &head, caps) < 0)
+		return err_sys(e, "capset");
+	if (SYS(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_sys(e, "no_new_privs");
+	return 0;
+}
+
 int creds_drop_for_good(struct err *e)
 {
 	/* The bounding set first: it takes a capability to give one up. */

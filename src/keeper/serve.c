@@ -4,12 +4,14 @@
 #include "keeper/serve.h"
 
 #include "base/sys.h"
+#include "engine/steps.h"
 #include "keeper/keeper.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -299,6 +301,20 @@ static int watch_own(struct serve *s, struct err *e)
 	return 0;
 }
 
+/*
+ * What is left to do takes these, and nothing else that root may: no modules, no devices, no raw
+ * memory, no network of the host.  There is no filter on its system calls: it would be inherited,
+ * and so have to allow all that pid 1s, zygotes and guests do.
+ */
+static int lock_in(struct err *e)
+{
+	const uint64_t caps = 1ull << CAP_SYS_ADMIN | 1ull << CAP_SETUID | 1ull << CAP_SETGID |
+			      1ull << CAP_SETPCAP | 1ull << CAP_KILL | 1ull << CAP_SYS_PTRACE |
+			      1ull << CAP_DAC_OVERRIDE | 1ull << CAP_SYS_RESOURCE;
+
+	return creds_keep_only(caps, e);
+}
+
 static void is_ready(void *arg)
 {
 	struct serve *s = arg;
@@ -357,7 +373,7 @@ int keeper_serve(const struct serve_options *options, struct err *e)
 	    host_check_layers(s.keeper.host, 0, e) < 0 ||
 	    environments_load(&environments, s.keeper.host, e) < 0 ||
 	    loop_create(&s.keeper.loop, e) < 0 || open_sockets(&s, e) < 0 ||
-	    start_server(&s, e) < 0 || watch_own(&s, e) < 0)
+	    start_server(&s, e) < 0 || watch_own(&s, e) < 0 || (geteuid() == 0 && lock_in(e) < 0))
 		return -1;
 	return keeper_run(&s.keeper, e);
 }

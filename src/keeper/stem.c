@@ -6,7 +6,6 @@
 #include "engine/zygote.h"
 #include "keeper/stub.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
@@ -64,19 +63,7 @@ static int make_slot(int *ret_pidfd, const struct order *order, const int *fds, 
 /* ---- the warm interpreter -------------------------------------------------------------- */
 
 /* It needs to join namespaces, and nothing else that root of the nest may do. */
-static int lower_bounds(struct err *e)
-{
-	for (int cap = 0; cap < 64; cap++) {
-		if (cap == CAP_SYS_ADMIN || cap == CAP_SYS_CHROOT)
-			continue;
-		if (SYS(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
-			if (errno == EINVAL && cap > CAP_AUDIT_READ)
-				break;
-			return err_sys(e, "bounding set");
-		}
-	}
-	return SYS(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? err_sys(e, "no_new_privs") : 0;
-}
+#define ZYGOTE_CAPS (1ull << CAP_SYS_ADMIN | 1ull << CAP_SYS_CHROOT)
 
 /*
  * Guests have pipes, and an interpreter looks at its stdio when it starts: so its zygote has pipes,
@@ -106,7 +93,7 @@ _Noreturn static void become_zygote(const int *fds)
 		err_sys(&e, "channel");
 	else if (chdir(stem_plan->workspace) < 0)
 		err_sys(&e, "%s", stem_plan->workspace);
-	else if (fds_close_except(3, keep, 3, &e) == 0 && lower_bounds(&e) == 0)
+	else if (fds_close_except(3, keep, 3, &e) == 0 && creds_keep_only(ZYGOTE_CAPS, &e) == 0)
 		stub_park(stem_plan, &stem_plan->limits, status);
 	err_context(&e, "zygote");
 	err_send(&e, status);
