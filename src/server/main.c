@@ -15,6 +15,7 @@
  * have as a static library; and because a crash here must not be one of the keeper.
  */
 #include "base/units.h"
+#include "keeper/wire.h"
 #include "lib/host.h"
 #include "server/lockdown.h"
 #include "server/server.h"
@@ -231,7 +232,8 @@ static int start(struct process *p, const struct words *w, struct err *e)
 	for (uint64_t i = 0; i < w->listeners; i++)
 		if (http_listen(s->http, LISTEN_FD + (int)i, e) < 0)
 			return err_context(e, "socket %d", LISTEN_FD + (int)i);
-	return 0;
+	const struct wire_msg ready = { .kind = WIRE_READY };
+	return wire_send(KEEPER_FD, &ready, NULL, 0, e);
 }
 
 static void finish(struct process *p)
