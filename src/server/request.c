@@ -82,7 +82,7 @@ static int read_bytes(struct bytes *ret, struct json_object *value, const char *
 static int read_text(const char **ret, struct json_object *value, const char *field,
 		     struct failure *f)
 {
-	struct bytes bytes;
+	struct bytes bytes = { "", 0 };
 
 	if (read_bytes(&bytes, value, field, f) < 0)
 		return -1;
@@ -128,7 +128,7 @@ static int set_code(struct reader *r, struct json_object *value)
 	struct json_object *named = get(r->all, "name");
 	const char *name = NULL;
 	struct vial_error error;
-	struct bytes code;
+	struct bytes code = { "", 0 };
 
 	if (read_bytes(&code, value, "code", r->f) < 0)
 		return -1;
@@ -146,7 +146,7 @@ static int set_stdin(struct reader *r, struct json_object *value)
 {
 	auto_buf struct buf room = BUF_INIT(REQUEST_BODY_MAX);
 	struct vial_error error;
-	struct bytes bytes;
+	struct bytes bytes = { "", 0 };
 
 	(void)value;
 	if (read_content(&bytes, &room, get(r->all, "stdin"), get(r->all, "stdin_base64"), "stdin",
@@ -160,7 +160,7 @@ static int set_stdin(struct reader *r, struct json_object *value)
 static int set_workdir(struct reader *r, struct json_object *value)
 {
 	struct vial_error error;
-	const char *path;
+	const char *path = NULL;
 
 	if (read_text(&path, value, "workdir", r->f) < 0)
 		return -1;
@@ -185,7 +185,7 @@ static int set_strings(struct reader *r, struct json_object *list, const char *n
 {
 	char field[sizeof(r->f->field)];
 	struct vial_error error;
-	const char *text;
+	const char *text = NULL;
 
 	if (!json_object_is_type(list, json_type_array))
 		return wrong(r->f, name, "must be an array of strings, not %s", type_name(list));
@@ -214,8 +214,8 @@ static int set_file(struct reader *r, struct json_object *file, const char *fiel
 	auto_buf struct buf room = BUF_INIT(REQUEST_BODY_MAX);
 	char part[sizeof(r->f->field)];
 	struct vial_error error;
-	struct bytes bytes;
-	const char *path;
+	struct bytes bytes = { "", 0 };
+	const char *path = NULL;
 
 	if (!json_object_is_type(file, json_type_object))
 		return wrong(r->f, field, "must be an object, not %s", type_name(file));
@@ -264,7 +264,7 @@ static int set_env(struct reader *r, struct json_object *map)
 {
 	char field[sizeof(r->f->field)];
 	struct vial_error error;
-	const char *text;
+	const char *text = NULL;
 
 	if (!json_object_is_type(map, json_type_object))
 		return wrong(r->f, "env", "must be an object, not %s", type_name(map));
@@ -374,7 +374,7 @@ static int create_job(struct reader *r)
 {
 	struct json_object *language = get(r->all, "language");
 	struct json_object *named = get(r->all, "environment");
-	const char *field = named ? "environment" : "language", *name;
+	const char *field = named ? "environment" : "language", *name = NULL;
 	struct vial_error error;
 
 	if (language && named)
