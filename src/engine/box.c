@@ -207,7 +207,9 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 int box_order(struct box **ret, int stem, uint32_t id, const struct lease *lease,
 	      const struct limits *lim, struct err *e)
 {
-	const struct order order = { .kind = ORDER_SLOT, .id = id, .lease = *lease, .limits = *lim };
+	const struct order order = {
+		.kind = ORDER_SLOT, .id = id, .lease = *lease, .limits = *lim
+	};
 	auto_box struct box *box = NULL;
 	auto_close int far_end = -1, far_gate = -1;
 

@@ -513,7 +513,8 @@ int cgroup_view(struct cgroup **ret, struct cgroup_host *host, const int *dir_fd
 	if (!cg) {
 		for (size_t i = 0; i < count; i++)
 			(void)close(dir_fds[i]);
-		return count == host->tree_count ? -1 : err_set(e, ERR_BUG, "cgroup: %zu trees", count);
+		return count == host->tree_count ? -1
+						 : err_set(e, ERR_BUG, "cgroup: %zu trees", count);
 	}
 	cg->is_view = true;
 	memcpy(cg->dir_fds, dir_fds, count * sizeof(*dir_fds));

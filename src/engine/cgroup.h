@@ -58,8 +58,8 @@ DEFINE_CLEANUP(struct cgroup *, cgroup_free)
 /* For clone3(CLONE_INTO_CGROUP): v2 only, else -1.  Borrowed. */
 int cgroup_clone_fd(const struct cgroup *cg);
 
-/* What the guest writes "0" to, before its privileges go; returns how many.  With `CLONE_INTO_CGROUP`
- * (v2) there is no need to; a zygote cannot use that, and asks with `also_v2`.  Borrowed. */
+/* What the guest writes "0" to, before its privileges go; returns how many.  On v2 whoever clones
+ * into the group has no need to; a zygote cannot do that, and asks with `also_v2`.  Borrowed. */
 enum { CGROUP_ENTRIES = 4 };
 size_t cgroup_entries(int ret[CGROUP_ENTRIES], struct cgroup *cg, bool also_v2);
 

@@ -2,8 +2,8 @@
  * enter - become the guest.
  *
  * Runs in a process that was cloned inside the slot's namespaces, by a spawner (box.c)
- * or a zygote (zygote.c), between that clone and the guest's first instruction.  The order of `steps` is
- * the security argument; each row says why it stands where it stands.  No malloc,
+ * or a zygote (zygote.c), between that clone and the guest's first instruction.  The order of
+ * the steps is the security argument; each row says why it stands where it stands.  No malloc,
  * no stdio, no return to the caller.
  */
 #include "base/own.h"

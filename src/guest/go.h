@@ -42,12 +42,13 @@ struct go_record {
 /* Where guests find things; both are above any descriptor a program gets by itself. */
 enum {
 	GO_FD = 1000,       /* the control socket, in warm interpreters */
-	GO_WORDS_FD = 1001, /* a sealed memory file: what the interpreter itself must know (words) */
+	GO_WORDS_FD = 1001, /* a memory file: what the interpreter itself must know (words) */
 };
 
 /*
  * Guest side, in C.  Reads up to GO_RUN, writes the files.  What is left for the interpreter
- * is in `words`: every GO_NAME, GO_STAGE, GO_SOURCE, GO_ARG and GO_ENV as its kind's letter, its text and a NUL,
+ * is in `words`: every GO_NAME, GO_STAGE, GO_SOURCE, GO_ARG and GO_ENV as its kind's letter, its
+ * text and a NUL,
  * in the order they came.  free() it.
  */
 struct go_words {

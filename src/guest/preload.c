@@ -171,12 +171,10 @@ __attribute__((constructor)) static void begin(void)
 }
 
 /*
- * For boot scripts that can call us (ctypes): end now, with nothing taken down.  An interpreter that
- * frees each of its objects at the end touches, and so copies, every page it shares with its zygote:
- * far more work than most programs are.
+ * End now, with nothing taken down.  An interpreter that frees each of its objects at the end
+ * touches, and so copies, every page it shares with its zygote: far more work than most programs
+ * are.
  */
-__attribute__((visibility("default"))) void vial_end(int status);
-
 void vial_end(int status)
 {
 	at_exit(status, NULL);

@@ -366,7 +366,7 @@ static int fill_order(struct order *order, const struct cell *cell, bool is_park
 		const struct landlock_rule *rule = &nest->plan.rules[i];
 		if (strlen(rule->path) >= ORDER_PATH)
 			return err_set(e, ERR_LIMIT, "%.100s: too long", rule->path);
-		(void)strcpy(order->rules[i].path, rule->path);
+		memcpy(order->rules[i].path, rule->path, strlen(rule->path) + 1);
 		order->rules[i].access = rule->access;
 	}
 	return 0;

@@ -55,7 +55,7 @@ static int listen_unix(const char *path, struct err *e)
 
 	if (strlen(path) >= sizeof(at.sun_path))
 		return err_set(e, ERR_INVALID, "%.100s...: too long for a socket", path);
-	(void)strcpy(at.sun_path, path);
+	memcpy(at.sun_path, path, strlen(path) + 1);
 	(void)snprintf(dir, sizeof(dir), "%s", path);
 	char *last = strrchr(dir, '/');
 	if (last && last != dir) {
@@ -154,8 +154,8 @@ static int find_server(char ret[PATH_MAX], struct err *e)
 
 	if (n > 0) {
 		ret[n] = '\0';
-		char *last = strrchr(ret, '/');
-		(void)strcpy(last + 1, "vial-server");
+		char *name = strrchr(ret, '/') + 1;
+		(void)snprintf(name, (size_t)(ret + PATH_MAX - name), "vial-server");
 		if (access(ret, X_OK) == 0)
 			return 0;
 	}

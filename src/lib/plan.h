@@ -42,7 +42,7 @@ void plan_done(struct plan *plan);
  * kills; 0: none, for languages that would not fail politely. */
 uint64_t plan_data_bytes(const struct runtime *rt, const struct limits *lim);
 
-/* The first row that is a sandbox's own: what is before it can be shared by many (a nest's tree). */
+/* The first row that is a sandbox's own: what is before it can be shared, as a nest's tree. */
 size_t plan_first_live(const struct plan *plan);
 
 /* What a compiler may use, when the program may use `lim`. */

@@ -52,7 +52,7 @@ struct runtime {
 	bool limit_data;        /* RLIMIT_DATA makes it fail politely (MemoryError, NULL) */
 	uint64_t compile_memory_bytes; /* least memory for the compile stage; 0: the run's limit */
 	enum warmth warmth;
-	const char *const *boot_env; /* what makes it wait for its program, or NULL (docs/LANGUAGES.md) */
+	const char *const *boot_env; /* what makes it wait for its program, or NULL */
 	/* Reads a failure from stderr; false: none recognised.  Never trusts, never allocates. */
 	bool (*read_error)(struct exception *ret, const char *err, size_t len);
 };
