@@ -14,6 +14,7 @@
 #include "base/message.h"
 #include "base/own.h"
 #include "engine/zygote.h"
+#include "guest/call.h"
 #include "guest/go.h"
 #include "guest/pages.h"
 
@@ -52,8 +53,6 @@ static int pass_on(const struct go_words *words, struct err *e)
 		return err_sys(e, "words");
 	return 0;
 }
-
-__attribute__((visibility("default"))) void vial_receive(void);
 
 /* Wait for the code.  A boot script that can call us does so after it has mended and warmed itself;
  * for any other, fork() does. */
