@@ -353,6 +353,21 @@ static void raise_limits(void)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/*
+ * A server that ends loses its channel before it is dead, and we may hear of that first.  Killing
+ * one that is on its way out does not change how it ended.
+ */
+static bool ended_well(struct serve *s)
+{
+	int code = -1;
+
+	if (!s->is_ending || s->server_pidfd < 0)
+		return false;
+	(void)pidfd_send_signal(s->server_pidfd, SIGKILL, NULL, 0);
+	(void)keeper_reap(&s->server_pidfd, &code, NULL, NULL);
+	return code == 0;
+}
+
 int keeper_serve(const struct serve_options *options, struct err *e)
 {
 	AUTO(serve_done) struct serve s = {
@@ -375,5 +390,6 @@ int keeper_serve(const struct serve_options *options, struct err *e)
 	    loop_create(&s.keeper.loop, e) < 0 || open_sockets(&s, e) < 0 ||
 	    start_server(&s, e) < 0 || watch_own(&s, e) < 0 || (geteuid() == 0 && lock_in(e) < 0))
 		return -1;
-	return keeper_run(&s.keeper, e);
+	int ran = keeper_run(&s.keeper, e);
+	return ran < 0 && e->code == ERR_GONE && ended_well(&s) ? 0 : ran;
 }

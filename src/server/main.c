@@ -33,7 +33,6 @@ enum {
 	WORDS_MIN = 7,
 	KEEPER_FD = 3,
 	LISTEN_FD = 4,
-	DESCRIPTORS_WANTED = 65536,
 	DESCRIPTORS_OF_OURS = 256, /* beside those of connections and sandboxes */
 	DESCRIPTORS_PER_BOX = 16,
 	CONNECTIONS_MAX = 8192,
@@ -177,13 +176,11 @@ static unsigned raise_limit(const struct words *w)
 	struct rlimit files = { 1024, 1024 };
 	uint64_t ours = DESCRIPTORS_OF_OURS + DESCRIPTORS_PER_BOX * w->max;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		rlim_t want = DESCRIPTORS_WANTED;
-		if (geteuid() == 0 && files.rlim_max < want)
-			files.rlim_max = want;
-		files.rlim_cur = files.rlim_max < want ? files.rlim_max : want;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-		(void)getrlimit(RLIMIT_NOFILE, &files);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+		rlim_t before = files.rlim_cur;
+		files.rlim_cur = files.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &files) < 0)
+			files.rlim_cur = before;
 	}
 	uint64_t left = files.rlim_cur > ours ? files.rlim_cur - ours : 0;
 	return left < 16 ? 16 : left < CONNECTIONS_MAX ? (unsigned)left : CONNECTIONS_MAX;
