@@ -1,13 +1,16 @@
 """The rows of the table: what is compared, each with the isolation that vial has by default.
 
-A row is a command that prints "hi" from a fresh Python 3.  `missing` says why a
-row cannot be had on this host.
+A row is a command that prints "hi" from a fresh Python 3, or a question to a daemon that does
+(spawn.c).  `missing` says why a row cannot be had on this host.
 """
 import collections
 import json
 import os
+import pathlib
 import shutil
+import socket
 import subprocess
+import time
 
 PYTHON = "/usr/bin/python3"
 CODE = 'print("hi")'
@@ -16,7 +19,9 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "
 UNIFIED = "/sys/fs/cgroup/unified"
 IMAGE = os.environ.get("VIAL_BENCH_IMAGE", "python:3.11-slim")
 KEYS = ("plain", "bare", "bwrap", "crun", "crun-cgroup", "docker-run", "docker-exec", "vial",
-        "vial-nocgroup")
+        "vial-nocgroup", "armed", "on-demand", "data", "fork", "echo")
+WARM = ("armed", "on-demand", "data", "fork", "echo")  # questions to a daemon
+ARMED = 16
 
 Row = collections.namedtuple("Row", "key title command missing", defaults=(None,))
 
@@ -32,6 +37,8 @@ def all_rows(vial, scratch, stack):
         *docker(stack),
         own("vial", "vial run, all layers", vial, []),
         own("vial-nocgroup", "vial run, no cgroup", vial, ["cgroup"]),
+        *daemon(vial, scratch, stack),
+        *floors(scratch, stack),
     ]
 
 
@@ -183,3 +190,84 @@ def docker(stack):
         Row("docker-exec", titles["docker-exec"],
             [tool, "exec", container, "python3", "-c", CODE]),
     ]
+
+
+# ---- daemons ---------------------------------------------------------------------------------
+
+def start(words, path, stack, patience=120):
+    """A daemon that listens at `path` before we go on; why it does not, or None."""
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, env={**os.environ, **ENVIRONMENT})
+    stack.callback(process.wait)
+    stack.callback(process.terminate)
+    end = time.monotonic() + patience
+    while time.monotonic() < end and process.poll() is None:
+        with socket.socket(socket.AF_UNIX) as probe:
+            if os.path.exists(path) and probe.connect_ex(path) == 0:
+                return None
+        time.sleep(0.02)
+    process.terminate()
+    return (process.stderr.read().decode(errors="replace").strip().splitlines() or ["no answer"])[-1]
+
+
+def http(body):
+    text = json.dumps(body)
+    return (f"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(text)}\r\n\r\n{text}")
+
+
+def exchange(path, request):
+    """One question outside the clock: to warm up, and to see whether it works."""
+    with socket.socket(socket.AF_UNIX) as talk:
+        talk.settimeout(60)
+        talk.connect(path)
+        talk.sendall(request.encode())
+        return talk.recv(65536)
+
+
+def daemon(vial, scratch, stack):
+    titles = {"armed": "vial daemon, armed", "on-demand": "vial daemon, fork on demand",
+              "data": "vial daemon, numpy and pandas"}
+    path = os.path.join(scratch, "vial.sock")
+    reason = start([vial, "serve", "--socket", path, "--listen", "none", "--armed", str(ARMED),
+                    "--max", "64"], path, stack)
+    if reason:
+        return [Row(key, title, [], reason) for key, title in titles.items()]
+    # Limits that no armed sandbox has: one is made for each run.
+    requests = {"armed": {"language": "python", "code": CODE},
+                "on-demand": {"language": "python", "code": CODE, "limits": {"memory": "500m"}},
+                "data": {"environment": "python-data", "code": "import numpy, pandas\n" + CODE}}
+    rows = []
+    for key, body in requests.items():
+        answer = exchange(path, http(body))
+        missing = None if b'"hi' in answer else answer.split(b"\r\n\r\n")[-1].decode()[:120]
+        rows.append(Row(key, titles[key], ["@ask", path, http(body)], missing))
+    time.sleep(2)  # for the pool to fill
+    return rows
+
+
+def floors(scratch, stack):
+    here = pathlib.Path(__file__).resolve().parent
+    rows = []
+    for key, title in (("fork", "floor: bare fork, same modules"), ("echo", "floor: socket echo")):
+        path = os.path.join(scratch, key + ".sock")
+        reason = start([PYTHON, str(here / "floor.py"), key, path], path, stack)
+        rows.append(Row(key, title, ["@ask", path, "hi\n"], reason))
+    return rows
+
+
+def armed_memory():
+    """Proportional memory of each armed guest, in MiB: those that sit in a pid namespace of their own."""
+    sizes = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if not entry.name.isdigit() or (entry / "comm").read_text() != "python3\n":
+                continue
+            status = (entry / "status").read_text()
+            if len(status.split("NSpid:")[1].split("\n")[0].split()) != 3:
+                continue
+            pss = (entry / "smaps_rollup").read_text().split("Pss:")[1].split()[0]
+            sizes.append(int(pss) / 1024)
+        except (OSError, IndexError):
+            continue
+    return sizes

@@ -2,6 +2,12 @@
 import math
 
 BAR = 0.5  # vial's overhead over plain python3, as a part of bubblewrap's
+WARM_BARS = {"armed": 0.03, "on-demand": 0.22}  # p50, plain python3 = 1
+IDLE_SLACK = 1.6  # ... after idle gaps
+DATA_BAR = 2.0    # numpy and pandas loaded, the same without them = 1
+RATE_BARS = {"plain": 4.0, "fork": 0.6}  # armed, runs/s at 8 at once, as many times that row's
+# Rows that start a Python: what they cost over a plain one can be said.
+COLD = ("bare", "bwrap", "crun", "crun-cgroup", "docker-run", "docker-exec", "vial", "vial-nocgroup")
 SERIES = (("back_to_back", "back to back"), ("idle", "after idle gaps"))
 COLUMNS = [  # width, title, group
     (31, "", ""),
@@ -47,12 +53,13 @@ def number(value, digits):
 def cells(figures, key):
     row = figures[key]
     out = [row["title"]]
-    isolated = key not in ("plain", "bare")
+    isolated = key != "bare"
+    digits = 2 if row["back_to_back"]["p50"] < 10 else 1
     for series, _ in SERIES:
-        out += [number(row[series]["p50"], 1), number(row[series]["p99"], 1),
-                number(ratio(figures, key, series), 2)]
-        out += [number(overhead(figures, key, series), 1) if key != "plain" else "",
-                number(share(figures, key, series), 2) if isolated else ""]
+        out += [number(row[series]["p50"], digits), number(row[series]["p99"], digits),
+                number(ratio(figures, key, series), 3 if digits == 2 else 2)]
+        out += [number(overhead(figures, key, series), 1) if key in COLD else "",
+                number(share(figures, key, series), 2) if key in COLD and isolated else ""]
     return out + [number(rate, 0) for rate in row["runs_per_second"].values()]
 
 
@@ -98,6 +105,31 @@ def bars(figures):
                               "met": value <= BAR,
                               "text": f"overhead {title}, {what}: {value:.2f} of bubblewrap's, "
                                       f"bar {BAR:.2f}"})
+    return found + warm_bars(figures)
+
+
+def bar(key, value, limit, text, at_most=True):
+    return {"row": key, "value": round(value, 4), "bar": limit,
+            "met": value <= limit if at_most else value >= limit,
+            "text": f"{text}: {value:.3f}, bar {'at most' if at_most else 'at least'} {limit:g}"}
+
+
+def warm_bars(figures):
+    found = []
+    for key, limit in WARM_BARS.items():
+        if key in figures and "plain" in figures:
+            for series, title in SERIES:
+                slack = IDLE_SLACK if series == "idle" else 1
+                found.append(bar(key, ratio(figures, key, series), limit * slack,
+                                 f"{figures[key]['title']}, {title}, plain python3 = 1"))
+    if "data" in figures and "armed" in figures:
+        times = figures["data"]["back_to_back"]["p50"] / figures["armed"]["back_to_back"]["p50"]
+        found.append(bar("data", times, DATA_BAR, "numpy and pandas loaded, without them = 1"))
+    for key, limit in RATE_BARS.items():
+        if "armed" in figures and key in figures:
+            times = figures["armed"]["runs_per_second"][8] / figures[key]["runs_per_second"][8]
+            found.append(bar("armed", times, limit, f"armed, runs/s at 8 at once, "
+                             f"{figures[key]['title']} = 1", at_most=False))
     return found
 
 

@@ -6,7 +6,10 @@
  *
  * Commands come on standard input: each word ended by a NUL, each command by an
  * empty word.  The word "%n" becomes a name that no other run has.  Commands run
- * with /dev/null as all of their standard streams.
+ * with /dev/null as all of their standard streams.  A command "@ask SOCKET REQUEST" starts
+ * nothing: it sends the request to a Unix socket, over a connection that is kept, and is over when
+ * the answer is there: a line, or what an HTTP answer's Content-Length says.  It succeeds if
+ * the answer has "hi" in it.
  *
  * rounds prints "COMMAND MICROSECONDS STATUS" per run, from before the spawn until
  * the wait returned; storm prints "RUNS FAILED MICROSECONDS" in the end.  In each round
@@ -17,11 +20,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,9 +36,18 @@
 
 extern char **environ;
 
+enum { WIDTH_MAX = 64 };
+
+struct conversation {
+	int fd; /* 0: not open yet */
+	size_t len;
+	char answer[16384];
+};
+
 struct command {
 	char *words[128]; /* NULL-terminated */
 	size_t count;
+	struct conversation *talks[WIDTH_MAX];
 };
 
 static struct command commands[16];
@@ -115,6 +130,103 @@ static int finish(pid_t pid)
 	return status;
 }
 
+/* ---- asking a daemon --------------------------------------------------------------------- */
+
+static int is_question(const struct command *command)
+{
+	return command->count == 3 && strcmp(command->words[0], "@ask") == 0;
+}
+
+static struct conversation *talk_of(struct command *command, size_t which)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	struct conversation *talk = command->talks[which];
+
+	if (talk)
+		return talk;
+	talk = command->talks[which] = calloc(1, sizeof(*talk));
+	(void)snprintf(at.sun_path, sizeof(at.sun_path), "%s", command->words[1]);
+	if (talk)
+		talk->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (!talk || talk->fd < 0 || connect(talk->fd, (struct sockaddr *)&at, sizeof(at)) < 0)
+		fail(command->words[1]);
+	return talk;
+}
+
+static void put_question(struct command *command, struct conversation *talk)
+{
+	const char *request = command->words[2];
+	size_t len = strlen(request);
+
+	talk->len = 0;
+	if (write(talk->fd, request, len) != (ssize_t)len)
+		fail(command->words[1]);
+}
+
+/* Takes what is there; true when the answer is complete. */
+static int has_answer(struct command *command, struct conversation *talk)
+{
+	ssize_t n = read(talk->fd, talk->answer + talk->len, sizeof(talk->answer) - talk->len - 1);
+	const char *body, *length;
+
+	if (n <= 0)
+		fail(command->words[1]);
+	talk->len += (size_t)n;
+	talk->answer[talk->len] = '\0';
+	if (strncmp(talk->answer, "HTTP/", 5) != 0)
+		return talk->answer[talk->len - 1] == '\n';
+	body = strstr(talk->answer, "\r\n\r\n");
+	length = strcasestr(talk->answer, "\r\nContent-Length:");
+	return body && length &&
+	       (size_t)(body + 4 - talk->answer) + strtoul(length + 17, NULL, 10) <= talk->len;
+}
+
+static int ask(struct command *command)
+{
+	struct conversation *talk = talk_of(command, 0);
+
+	put_question(command, talk);
+	while (!has_answer(command, talk))
+		continue;
+	return strstr(talk->answer, "hi") ? 0 : 1;
+}
+
+static void question_storm(struct command *command, long milliseconds, long width)
+{
+	int64_t begin = now_us(), stop = begin + milliseconds * 1000, end = begin;
+	struct pollfd fds[WIDTH_MAX];
+	long running = 0, runs = 0, failed = 0;
+
+	errno = 0;
+	if (width > WIDTH_MAX)
+		fail("width");
+	for (; running < width; running++) {
+		fds[running] = (struct pollfd){ talk_of(command, (size_t)running)->fd, POLLIN, 0 };
+		put_question(command, command->talks[running]);
+	}
+	while (running > 0) {
+		if (poll(fds, (nfds_t)width, -1) < 0)
+			fail("poll");
+		for (long i = 0; i < width; i++) {
+			struct conversation *talk = command->talks[i];
+			if (!fds[i].revents || !has_answer(command, talk))
+				continue;
+			runs++;
+			failed += strstr(talk->answer, "hi") == NULL;
+			end = now_us();
+			if (end < stop) {
+				put_question(command, talk);
+			} else {
+				fds[i].fd = -1;
+				running--;
+			}
+		}
+	}
+	fprintf(out, "%ld %ld %lld\n", runs, failed, (long long)(end - begin));
+}
+
+/* ---- rounds and storms ------------------------------------------------------------------- */
+
 /* A permutation of 0..count-1 from a generator that starts alike in every run of the bench. */
 static void shuffle(size_t *order, size_t count)
 {
@@ -148,7 +260,8 @@ static void rounds(long count, long gap_ms)
 			if (gap_ms > 0)
 				(void)nanosleep(&gap, NULL);
 			begin = now_us();
-			status = finish(start(&commands[order[i]]));
+			struct command *command = &commands[order[i]];
+			status = is_question(command) ? ask(command) : finish(start(command));
 			end = now_us();
 			fprintf(out, "%zu %lld %d\n", order[i], (long long)(end - begin), status);
 		}
@@ -162,6 +275,10 @@ static void storm(long milliseconds, long width)
 	int64_t begin = now_us(), stop = begin + milliseconds * 1000, end = begin;
 	long running = 0, runs = 0, failed = 0;
 
+	if (is_question(&commands[0])) {
+		question_storm(&commands[0], milliseconds, width);
+		return;
+	}
 	while (running < width) {
 		(void)start(&commands[0]);
 		running++;
