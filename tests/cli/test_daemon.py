@@ -367,6 +367,15 @@ class Daemon:
         with open(os.path.join(self.dir, "log"), encoding="utf-8") as log:
             return log.read()
 
+    def count_runs(self):
+        """How many its pool has had."""
+        with socket.socket(socket.AF_UNIX) as link:
+            link.connect(self.socket)
+            link.sendall(b"GET /v1/environments HTTP/1.0\r\nHost: vial\r\n\r\n")
+            answer = b"".join(iter(lambda: link.recv(65536), b""))
+        found = json.loads(answer.split(b"\r\n\r\n", 1)[1])["environments"]
+        return sum(environment["pool"]["runs"] for environment in found)
+
     def end(self, *signals):
         for number in signals or [signal.SIGTERM]:
             self.process.send_signal(number)
