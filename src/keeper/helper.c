@@ -72,7 +72,7 @@ _Noreturn static void filer(const struct keeper *k, int socket, int workspace, u
 	if (k->host->ids.own_uids &&
 	    (sys_setgroups(0, NULL) < 0 || sys_setresgid(uid) < 0 || sys_setresuid(uid) < 0))
 		_exit(125);
-	if (creds_drop_caps(&e) < 0 || /* the rest went with the uid; what is bounded is out of reach */
+	if (creds_drop_caps(&e) < 0 || /* the uid took what the bounding set would need */
 	    (k->host->has_seccomp && seccomp_install(&seccomp_guest, &e) < 0))
 		_exit(125);
 	_exit(filer_main(socket, workspace) < 0);
