@@ -7,9 +7,9 @@
 
 /* Read by an interpreter, or by a library it has loaded, before it is told of them. */
 static const char *const early_variables[] = {
-	"BLIS_",   "GEM_", "GLIBC_",   "GOMP_", "GOTO_",  "KMP_",      "LANG", "LC_", "LD_",
-	"MALLOC_", "MKL_", "MPL",      "NODE",  "NPY_",   "NUMEXPR_",  "NUMPY_", "OMP_",
-	"OPENBLAS_", "OPENSSL_", "PYTHON", "RUBY", "TZ", "UV_", "VECLIB_", NULL,
+	"BLIS_",    "GEM_",   "GLIBC_", "GOMP_", "GOTO_", "KMP_",     "LANG",   "LC_",  "LD_",
+	"MALLOC_",  "MKL_",   "MPL",    "NODE",  "NPY_",  "NUMEXPR_", "NUMPY_", "OMP_", "OPENBLAS_",
+	"OPENSSL_", "PYTHON", "RUBY",   "TZ",    "UV_",   "VECLIB_",  NULL,
 };
 
 static bool is_early(const char *pair)

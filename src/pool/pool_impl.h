@@ -2,7 +2,8 @@
 /*
  * pool_impl - what the files of the pool share.
  *
- *   pool.c       sandboxes, the queue, what the keeper says
+ *   pool.c       the queue, and what is kept armed
+ *   sandbox.c    one of the keeper's: what is asked, and what is heard
  *   fit.c        which sandbox fits which job
  *   supervise.c  one run under way: fed, read, watched, answered
  *   files.c      what it left in its workspace
@@ -111,15 +112,28 @@ struct pool {
 	_Alignas(16) char chunk[80 << 10]; /* what is being read, for the time of one call */
 };
 
-/* One order to the keeper about a sandbox; false: not now, or never again. */
-bool pool_tell(const struct sandbox *box, enum wire_kind kind, const struct limits *limits);
+/* ---- pool.c ---------------------------------------------------------------------------- */
+
 void pool_tidy_soon(struct pool *pool);
 void pool_enqueue(struct run *run, bool is_first);
 void pool_dequeue(struct run *run); /* twice is fine */
 
+void pool_serve_queue(struct pool *pool); /* calls nobody back */
+void pool_note_failure(struct kept *kept, const struct err *why); /* one could not be armed */
+
+/* ---- sandbox.c ------------------------------------------------------------------------- */
+
+struct sandbox *sandbox_order(struct pool *pool, const struct shape *shape); /* NULL: not now */
+void sandbox_take(struct sandbox *box);    /* it is armed, and for nobody else any more */
 void sandbox_close(struct sandbox *box);   /* its descriptors */
 void sandbox_kill(struct sandbox *box);    /* soon */
 void sandbox_leave(struct sandbox *box);   /* its run is done with it */
+void sandbox_discard(struct sandbox *box); /* whatever it is doing */
+void sandbox_free(struct sandbox *box);
+/* One order to the keeper about it; false: not now, or never again. */
+bool pool_tell(const struct sandbox *box, enum wire_kind kind, const struct limits *limits);
+bool pool_send_kills(struct pool *pool);   /* false: the keeper's ears are full */
+void pool_on_keeper(struct watch *w, uint32_t events);
 
 /* ---- fit.c ----------------------------------------------------------------------------- */
 

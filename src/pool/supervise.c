@@ -22,7 +22,7 @@
 static const struct err lost = { ERR_SYS, 0, "the sandbox was lost" };
 
 enum {
-	READS_AT_ONCE = 16,  /* so that one that never stops writing does not have us all */
+	READS_AT_ONCE = 16, /* so that one that never stops writing does not have us all */
 	READS_AT_END = 64,
 };
 
@@ -139,8 +139,8 @@ static void prepare_stage(struct run *run)
 {
 	const struct vial_job *job = run->job;
 
-	run->limits = run->compiling ? plan_compile_limits(job->runtime, &job->limits)
-				     : job->limits;
+	run->limits =
+		run->compiling ? plan_compile_limits(job->runtime, &job->limits) : job->limits;
 	run->end = (struct run_end){ .exit_code = -1, .limit = "" };
 	run->has_end = run->given = false;
 	run->start_us = run->in_sent = run->go_sent = run->word_len = 0;
@@ -206,8 +206,8 @@ static void drain(struct run *run, struct watch *w, unsigned reads)
 	struct buf *to = w == &run->out ? &run->result->out : &run->result->err;
 	enum vial_stream stream = w == &run->out ? VIAL_STDOUT : VIAL_STDERR;
 
-	while (reads-- > 0 && run->box->fds[stream == VIAL_STDOUT ? WIRE_FD_STDOUT
-								  : WIRE_FD_STDERR] >= 0) {
+	while (reads-- > 0 &&
+	       run->box->fds[stream == VIAL_STDOUT ? WIRE_FD_STDOUT : WIRE_FD_STDERR] >= 0) {
 		ssize_t n = read(w->fd, pool->chunk, sizeof(pool->chunk));
 		if (n < 0 && errno == EINTR)
 			continue;

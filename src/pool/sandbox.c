@@ -1,0 +1,336 @@
+/*
+ * sandbox - one of the keeper's, from its order to its end: what is asked, and what is heard.
+ */
+#include "base/own.h"
+#include "pool/pool_impl.h"
+
+#include <string.h>
+
+#define OVERDUE_US 10000000u /* for the keeper to tell of a sandbox's end */
+#define YOUNG_US   1000000u  /* one that dies so early died of its making */
+
+static const struct err lost = { ERR_SYS, 0, "the sandbox was lost" };
+
+static struct kept *kept_of(const struct sandbox *box)
+{
+	return &box->pool->kept[box->shape.environment];
+}
+
+/* ---- orders to the keeper -------------------------------------------------------------- */
+
+bool pool_tell(const struct sandbox *box, enum wire_kind kind, const struct limits *limits)
+{
+	struct wire_msg msg = { .kind = kind, .box = box->number };
+	bool has_fd = kind == WIRE_FILES;
+	struct err e;
+
+	if (box->pool->is_gone)
+		return false;
+	if (limits)
+		msg.arm = (struct wire_arm){ box->shape.environment, box->shape.flags, *limits };
+	return wire_send(box->pool->keeper.fd, &msg, &box->fds[WIRE_FD_WORKSPACE], has_fd, &e) == 0;
+}
+
+/* ---- the life of a sandbox ------------------------------------------------------------- */
+
+void sandbox_close(struct sandbox *box)
+{
+	for (size_t i = 0; i < WIRE_FD_CGROUP; i++) {
+		closep(&box->fds[i]);
+		box->fds[i] = -1;
+	}
+	cgroup_free(take_ptr(&box->cgroup));
+}
+
+void sandbox_free(struct sandbox *box)
+{
+	loop_cancel_timer(box->pool->loop, &box->overdue);
+	sandbox_close(box);
+	list_remove(&box->all);
+	free(box);
+}
+
+void sandbox_kill(struct sandbox *box)
+{
+	box->doomed = true;
+	pool_tidy_soon(box->pool);
+}
+
+/* No longer being armed: it is, or never will be. */
+static void sandbox_made(struct sandbox *box)
+{
+	if (box->run)
+		sandbox_leave(take_ptr(&box->run->box));
+	kept_of(box)->arming--;
+	box->pool->arming_count--;
+}
+
+/* No longer armed for whoever comes. */
+void sandbox_take(struct sandbox *box)
+{
+	list_remove(&box->armed);
+	kept_of(box)->armed_count--;
+	box->pool->armed_count--;
+}
+
+void sandbox_discard(struct sandbox *box)
+{
+	if (box->state == SANDBOX_ARMING)
+		sandbox_made(box);
+	if (box->state == SANDBOX_ARMED)
+		sandbox_take(box);
+	box->state = SANDBOX_ENDING;
+	if (box->gone)
+		sandbox_free(box);
+	else
+		sandbox_kill(box);
+}
+
+void sandbox_leave(struct sandbox *box)
+{
+	box->run = NULL;
+	if (box->state != SANDBOX_ARMING) {
+		sandbox_discard(box);
+		return;
+	}
+	box->pool->ordered_count--; /* it will be armed for somebody else */
+	kept_of(box)->ordered--;
+}
+
+/* The keeper has it no more; a run that still holds it lets go by itself. */
+static void sandbox_gone(struct sandbox *box)
+{
+	if (box->gone)
+		return;
+	box->gone = true;
+	box->pool->sandbox_count--;
+	loop_cancel_timer(box->pool->loop, &box->overdue);
+	pool_tidy_soon(box->pool);
+	if (!box->run)
+		sandbox_discard(box); /* which may be its end */
+}
+
+static void on_overdue(struct timer *t)
+{
+	struct sandbox *box = holder_of(t, struct sandbox, overdue);
+	struct run *run = box->run;
+
+	sandbox_gone(box);
+	if (run)
+		run_fail(run, &(struct err){ ERR_SYS, 0, "the sandbox did not end" });
+}
+
+static struct sandbox *sandbox_find(const struct pool *pool, uint32_t number)
+{
+	list_each (&pool->sandboxes, l) {
+		struct sandbox *box = holder_of(l, struct sandbox, all);
+		if (box->number == number)
+			return box;
+	}
+	return NULL;
+}
+
+/* Order a new one; NULL: not now. */
+struct sandbox *sandbox_order(struct pool *pool, const struct shape *shape)
+{
+	const struct runtime *rt = pool->environments->items[shape->environment].tool.runtime;
+	struct limits first = rt->compile ? plan_compile_limits(rt, &shape->limits) : shape->limits;
+	struct sandbox *box = calloc(1, sizeof(*box));
+
+	if (!box)
+		return NULL;
+	*box = (struct sandbox){ .pool = pool,
+				 .number = pool->last_number + 1,
+				 .shape = *shape,
+				 .overdue.on_due = on_overdue };
+	memset(box->fds, -1, sizeof(box->fds));
+	while (box->number == 0 || sandbox_find(pool, box->number))
+		box->number++;
+	if (!pool_tell(box, WIRE_ARM, &first)) {
+		free(box);
+		return NULL;
+	}
+	pool->last_number = box->number;
+	pool->sandbox_count++;
+	pool->arming_count++;
+	pool->kept[shape->environment].arming++;
+	list_add_before(&pool->sandboxes, &box->all);
+	return box;
+}
+
+static int send_kill(struct sandbox *box)
+{
+	struct err e;
+
+	if (!pool_tell(box, WIRE_KILL, NULL))
+		return -1;
+	box->killed = true;
+	if (box->state == SANDBOX_ENDING)
+		sandbox_close(box);
+	/* One that was empty ends without a word. */
+	if (box->is_empty || loop_set_timer(box->pool->loop, &box->overdue, OVERDUE_US, &e) < 0)
+		sandbox_gone(box);
+	return 0;
+}
+
+bool pool_send_kills(struct pool *pool)
+{
+	struct link *next;
+
+	for (struct link *l = pool->sandboxes.next; l != &pool->sandboxes; l = next) {
+		struct sandbox *box = holder_of(l, struct sandbox, all);
+		next = l->next;
+		if (box->doomed && !box->killed && !box->gone && send_kill(box) < 0)
+			return pool->is_gone;
+	}
+	return true;
+}
+
+/* ---- what the keeper says -------------------------------------------------------------- */
+
+static int take_fds(struct sandbox *box, const int *fds, size_t *fd_count, struct err *e)
+{
+	if (*fd_count < WIRE_FD_CGROUP)
+		return err_set(e, ERR_BUG, "%zu descriptors", *fd_count);
+	sandbox_close(box);
+	memcpy(box->fds, fds, sizeof(box->fds));
+	size_t trees = *fd_count - WIRE_FD_CGROUP;
+	*fd_count = 0;
+	return trees ? cgroup_view(&box->cgroup, box->pool->host->cgroups, fds + WIRE_FD_CGROUP,
+				   trees, e)
+		     : 0;
+}
+
+static void on_armed(struct sandbox *box, const int *fds, size_t *fd_count)
+{
+	struct pool *pool = box->pool;
+	struct run *run = box->run;
+	struct err e;
+
+	int taken = take_fds(box, fds, fd_count, &e);
+	if (box->state == SANDBOX_ARMING && taken < 0) {
+		sandbox_discard(box);
+	} else if (box->state == SANDBOX_ARMING) {
+		sandbox_made(box);
+		box->state = SANDBOX_ARMED;
+		box->armed_us = loop_now();
+		list_add_before(&kept_of(box)->armed, &box->armed);
+		kept_of(box)->armed_count++;
+		pool->armed_count++;
+		pool_serve_queue(pool);
+		/* One that was made to measure, and is not needed any more. */
+		if (box->state == SANDBOX_ARMED && !box->is_default)
+			sandbox_discard(box);
+		pool_tidy_soon(pool);
+	} else if (run && run->phase == PHASE_NEXT && (taken < 0 || run_begin(run, box, &e) < 0)) {
+		run_fail(run, &e);
+	}
+}
+
+static void on_failed(struct sandbox *box, const struct err *why)
+{
+	struct run *run = box->run;
+	bool passes = why->code == ERR_SYS || why->code == ERR_GONE || why->code == ERR_BUSY;
+
+	if (box->state == SANDBOX_ARMING) {
+		if (box->is_default)
+			pool_note_failure(kept_of(box), why);
+		sandbox_made(box);
+		box->state = SANDBOX_ENDING;
+		if (run && (run->is_retried || !passes))
+			run_end_later(run, why);
+		else if (run)
+			run->is_retried = true; /* it waits on, for another */
+		run = NULL;
+	}
+	/* In that phase it is the filer that there is none of. */
+	if (!run || run->phase != PHASE_FILES)
+		sandbox_gone(box);
+	if (run)
+		run_fail(run, why);
+}
+
+static void on_ended(struct sandbox *box, const struct wire_ended *ended)
+{
+	struct run *run = box->run;
+	bool is_final =
+		!(box->shape.flags & WIRE_KEEP) || ended->killed || ended->lost || box->killed;
+
+	if (box->state == SANDBOX_ARMING) {
+		on_failed(box, &lost);
+		return;
+	}
+	if (box->state == SANDBOX_ARMED && loop_now() - box->armed_us < YOUNG_US)
+		pool_note_failure(kept_of(box), &lost);
+	box->is_empty = !is_final;
+	if (is_final)
+		sandbox_gone(box);
+	else if (!run)
+		sandbox_discard(box);
+	if (run)
+		run_ended(run, ended, is_final);
+}
+
+/* All that is under way is lost with it, and whoever comes is told so. */
+static void on_keeper_gone(struct pool *pool)
+{
+	struct link *next;
+
+	pool->is_gone = true;
+	loop_unwatch(pool->loop, &pool->keeper);
+	for (struct link *l = pool->runs.next; l != &pool->runs; l = next) {
+		next = l->next;
+		run_end_later(holder_of(l, struct run, all), &lost);
+	}
+	for (struct link *l = pool->sandboxes.next; l != &pool->sandboxes; l = next) {
+		next = l->next;
+		sandbox_gone(holder_of(l, struct sandbox, all));
+	}
+}
+
+static void hear(struct pool *pool, const struct wire_msg *msg, int *fds, size_t *fd_count)
+{
+	struct sandbox *box = sandbox_find(pool, msg->box);
+
+	if (!box) /* what is said of one that is gone */
+		return;
+	switch (msg->kind) {
+	case WIRE_ARMED:
+		on_armed(box, fds, fd_count);
+		break;
+	case WIRE_FAILED:
+		on_failed(box, &msg->failed);
+		break;
+	case WIRE_ENDED:
+		on_ended(box, &msg->ended);
+		break;
+	case WIRE_FILER:
+		if (box->run && box->run->phase == PHASE_FILES && *fd_count > 0)
+			files_given(box->run, fds[--*fd_count]);
+		break;
+	default:
+		break;
+	}
+}
+
+/* One message at a time: each may end a run, and its owner free us all. */
+void pool_on_keeper(struct watch *w, uint32_t events)
+{
+	struct pool *pool = holder_of(w, struct pool, keeper);
+	int fds[WIRE_FDS_MAX];
+	struct wire_msg msg;
+	size_t fd_count = 0;
+	struct err e;
+
+	(void)events;
+	if (wire_receive(w->fd, &msg, fds, &fd_count, &e) < 0) {
+		if (e.code != ERR_BUSY)
+			on_keeper_gone(pool);
+		return;
+	}
+	if (msg.kind == WIRE_FAILED)
+		msg.failed.msg[sizeof(msg.failed.msg) - 1] = '\0';
+	hear(pool, &msg, fds, &fd_count);
+	while (fd_count > 0)
+		(void)close(fds[--fd_count]);
+}

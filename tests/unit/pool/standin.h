@@ -1,0 +1,47 @@
+#pragma once
+/*
+ * standin - the other end of keeper/wire.h, for tests of the pool: real pipes, real cgroups,
+ * a tmpfs of its own for each workspace and a process in it that speaks guest/go.h, but no
+ * isolation.  Whatever the language, the code is a shell script; a compiler is the script
+ * with STAGE=compile.
+ */
+#include "base/loop.h"
+#include "keeper/wire.h"
+#include "lib/environment.h"
+#include "lib/host.h"
+
+struct standin_box {
+	struct standin *owner;
+	uint32_t number, flags, environment;
+	bool in_use, is_armed, is_empty, is_killed;
+	struct lease lease;
+	struct cgroup *cgroup;
+	struct limits limits;
+	char path[32]; /* of the workspace */
+	int workspace, pidfd;
+	pid_t pid;
+	struct watch watch;
+};
+
+struct standin {
+	struct loop *loop;
+	struct watch orders;
+	struct vial *host;
+	const struct environments *environments;
+	struct standin_box boxes[64];
+	unsigned arms, kills, nexts, filers; /* orders so far */
+	unsigned cold_arms;
+	/* what goes wrong: */
+	unsigned fail_arms;  /* of the next ones */
+	unsigned dead_arms;  /* of the next guests: they die before they hear a word */
+	bool is_deaf;        /* ARM is not answered */
+	bool is_mad;         /* filers answer nonsense */
+	bool loses;          /* guests that end are said to be lost */
+	struct err e;
+};
+
+/* Takes the socket. */
+int standin_open(struct standin *s, struct loop *loop, int socket, struct vial *host,
+		 const struct environments *environments);
+void standin_close(struct standin *s);
+unsigned standin_alive(const struct standin *s); /* sandboxes it has */
