@@ -2,19 +2,23 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 
-.PHONY: all run test bench fuzz soak install format tidy clean help
+.PHONY: all run tour test bench fuzz soak install format tidy clean help
 
-all: $(BUILD)/build.ninja ## build: build/vial, libvial.so
+all: $(BUILD)/build.ninja ## build: build/vial, build/vial-server, libvial.so
 	@ninja -C $(BUILD) program
 
 $(BUILD)/build.ninja:
 	@tools/install-deps build
 	@meson setup $(BUILD)
 
-run: ## a tour of what it does
+run: ## the daemon, warm, on 127.0.0.1:6000
 	@tools/install-deps run
 	@$(MAKE) --no-print-directory all
 	@$(BUILD)/vial prepare
+	@$(BUILD)/vial env build python-data
+	@$(BUILD)/vial serve
+
+tour: all ## a few minutes with `vial run`
 	@tools/tour
 
 test: ## everything; ONLY="unit cli" for some stages

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #define CODE_DIR  "run/vial"
-#define CACHE_DIR (PLAN_CACHE + 1)
+#define CACHE_DIR (&PLAN_CACHE[1])
 
 /* Files of /etc that programs look for and that say nothing about the host.  Each is a mount to
  * make and to undo, on the way of every run: what only installers read is left out. */
