@@ -263,8 +263,11 @@ static bool end_modules(void)
 	collect();
 	while (count-- > 0) {
 		PyObject *canary = call(owned[count].canary);
-		if (canary && canary != py._Py_NoneStruct)
+		if (canary && canary != py._Py_NoneStruct) {
+			py.Py_IncRef(owned[count].names); /* some live by what is among them */
 			clear_names(owned[count].names);
+			py.Py_DecRef(owned[count].names);
+		}
 		if (canary)
 			py.Py_DecRef(canary);
 	}

@@ -19,8 +19,8 @@ HERE = os.path.dirname(__file__)
 
 # getpriority() is ours as well (guest/call.h); these are no priorities.
 PREPARE, WAIT = 0x76696100, 0x76696101
-HAS_WORDS, RENAMED = 1, 2
-WORDS_FD = 1001
+RENAMED = 2
+CONTROL_FD, WORDS_FD = 1000, 1001  # guest/go.h
 
 # What short programs use, as long as it is small.
 COMMON = """abc argparse ast base64 bisect calendar collections collections.abc contextlib copy csv
@@ -92,6 +92,8 @@ def wait_for_program(path):
     compile("", path, "exec")
     gc.collect()
     gc.freeze()  # what is here now is never looked at again, nor copied for it
+    os.dup2(channel, CONTROL_FD, inheritable=False)
+    os.close(channel)
     os.environ["VIAL_RECEIVES"] = "1"
     posix.getpriority(PREPARE, 0)
     if posix.fork() != 0:
@@ -190,6 +192,8 @@ def start_afresh(words):
 # ---- now -------------------------------------------------------------------------------------
 
 before = set(sys.modules)
+channel = os.dup(CONTROL_FD)  # elsewhere for now: modules may fork() when they are loaded
+os.close(CONTROL_FD)
 wanted = hide()
 has_real = import_real()
 load(wanted)
