@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -30,6 +31,7 @@ struct box {
 	struct shared *shared;
 	int net_maker;      /* pidfd; -1: done, or not needed */
 	int net_user_ns;    /* what it joins */
+	bool was_entered;   /* by a guest, which may have left somebody inside */
 };
 
 /* A page our helpers share with us; what they share besides is the descriptor table. */
@@ -46,6 +48,27 @@ static void reap(int pidfd)
 
 	while (waitid(P_PIDFD, (id_t)pidfd, &ignored, WEXITED | __WALL) < 0 && errno == EINTR)
 		continue;
+}
+
+/*
+ * Our helpers borrow our memory where they can (sys_clone3_borrow) and run on a piece of our stack.
+ * They change who they are, whereupon the kernel marks that memory as not dumpable: to be mended.
+ */
+enum { HELPER_STACK = 16 << 10, SPAWNER_STACK = 2 * HELPER_STACK };
+
+static pid_t start_helper(struct clone_args *args, char *stack, size_t size, void (*fn)(void *),
+			  void *arg)
+{
+	int dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+
+	args->stack = (uintptr_t)stack;
+	args->stack_size = size;
+	pid_t pid = SYS(sys_clone3_borrow, args, fn, arg);
+	int saved = errno;
+	if (dumpable == 1)
+		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	errno = saved;
+	return pid;
 }
 
 static void end_net(struct box *box);
@@ -102,11 +125,12 @@ int box_pidfd(const struct box *box)
  * owned by the sandbox's user namespace all the same, for its maker joined that first.
  */
 
-static int make_net(int user_ns, struct shared *shared)
+static int make_net(const struct box *box)
 {
+	struct shared *shared = box->shared;
 	struct err *e = &shared->net_err;
 
-	if (SYS(setns, user_ns, CLONE_NEWUSER) < 0)
+	if (SYS(setns, box->net_user_ns, CLONE_NEWUSER) < 0)
 		return err_sys(e, "setns");
 	if (SYS(unshare, CLONE_NEWNET) < 0)
 		return err_sys(e, "unshare");
@@ -116,8 +140,14 @@ static int make_net(int user_ns, struct shared *shared)
 	return shared->net < 0 ? err_sys(e, "/proc/self/ns/net") : 0;
 }
 
+static void net_main(void *box)
+{
+	_exit(make_net(box) < 0);
+}
+
 static int start_net(struct box *box, struct err *e)
 {
+	_Alignas(16) char stack[HELPER_STACK];
 	struct clone_args args = {
 		.flags = CLONE_FILES | CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
 		.pidfd = (uintptr_t)&box->net_maker,
@@ -130,10 +160,7 @@ static int start_net(struct box *box, struct err *e)
 		return err_sys(e, "%s", path);
 	box->shared->net = -1;
 	err_set(&box->shared->net_err, ERR_SYS, "its maker died");
-	pid_t pid = SYS(sys_clone3, &args);
-	if (pid == 0)
-		_exit(make_net(box->net_user_ns, box->shared) < 0);
-	if (pid < 0) {
+	if (start_helper(&args, stack, sizeof(stack), net_main, box) < 0) {
 		box->net_maker = -1;
 		return err_sys(e, "clone");
 	}
@@ -347,8 +374,35 @@ static int set_oom_score(struct err *e)
  * ends.  It shares the keeper's descriptor table, so the guest's pidfd appears
  * there; the guest gets a copy.
  */
-_Noreturn static void spawner_main(const struct spawn *s)
+static void guest_start(void *arg)
 {
+	const struct spawn *s = arg;
+
+	guest_main(&s->box->lease, s->guest, s->status_fd, s->box->gate);
+}
+
+/*
+ * The guest borrows the keeper's memory until it execs, as the spawner does, when nobody but pid 1
+ * is inside who could reach for it.  One that never execs must have its own.
+ */
+static pid_t clone_guest(struct clone_args *args, struct spawn *s)
+{
+	_Alignas(16) char stack[HELPER_STACK];
+
+	if (!s->guest->argv || s->box->was_entered) {
+		pid_t pid = SYS(sys_clone3, args);
+		if (pid == 0)
+			guest_start(s);
+		return pid;
+	}
+	args->stack = (uintptr_t)stack;
+	args->stack_size = sizeof(stack);
+	return SYS(sys_clone3_borrow, args, guest_start, s);
+}
+
+static void spawner_main(void *arg)
+{
+	struct spawn *s = arg;
 	static const int flags[NS_COUNT_] = {
 		[NS_USER] = CLONE_NEWUSER, [NS_PID] = CLONE_NEWPID, [NS_NET] = CLONE_NEWNET,
 		[NS_IPC] = CLONE_NEWIPC,   [NS_UTS] = CLONE_NEWUTS, [NS_MNT] = CLONE_NEWNS,
@@ -381,10 +435,8 @@ _Noreturn static void spawner_main(const struct spawn *s)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup_fd;
 	}
-	pid_t pid = SYS(sys_clone3, &args);
-	if (pid == 0)
-		guest_main(&s->box->lease, &guest, s->status_fd, s->box->gate);
-	if (pid < 0) {
+	s->guest = &guest;
+	if (clone_guest(&args, s) < 0) {
 		err_sys(&e, "clone");
 		spawner_fail(s, &e);
 	}
@@ -436,6 +488,7 @@ bool box_is_sealed(struct box *box, struct err *e)
 int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec, struct err *e)
 {
 	auto_close int status = -1;
+	_Alignas(16) char stack[SPAWNER_STACK];
 	int pipe_fds[2], spawner_fd;
 	struct clone_args args = {
 		.flags = CLONE_FILES | CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
@@ -448,10 +501,7 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
 	box->shared->guest = (struct guest){ .pidfd = -1 };
 
 	struct spawn s = { box, spec, pipe_fds[1] };
-	pid_t pid = SYS(sys_clone3, &args);
-	if (pid == 0)
-		spawner_main(&s);
-	if (pid < 0) {
+	if (start_helper(&args, stack, sizeof(stack), spawner_main, &s) < 0) {
 		(void)close(pipe_fds[1]);
 		return err_sys(e, "spawner");
 	}
@@ -459,6 +509,7 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
 	(void)close(spawner_fd);
 	(void)close(pipe_fds[1]);
 
+	box->was_entered = true;
 	struct guest guest = box->shared->guest;
 	if (await_exec(status, e) < 0 || !box_is_sealed(box, e) ||
 	    (guest.pidfd < 0 && err_set(e, ERR_SYS, "the spawner died") < 0)) {
