@@ -247,7 +247,13 @@ int vial_layers(const struct vial_layer **ret, size_t *ret_count, struct vial *h
 	struct posture p = { .said = said };
 	struct vial_job *job = NULL;
 
-	if (!host->has_layers) {
+	struct host_found *found;
+	struct cgroup_host *ignored;
+	struct err *e = err_of(error);
+
+	if (host_found(&found, host, e) < 0 || host_cgroups(&ignored, host, e) < 0)
+		return -1;
+	if (!found->has_layers) {
 		if (vial_job_create(&job, host, "sh", error) < 0)
 			return -1;
 		job->weak = ~0u; /* to see as much as there is */
@@ -255,9 +261,9 @@ int vial_layers(const struct vial_layer **ret, size_t *ret_count, struct vial *h
 			p.ran = false;
 		vial_job_free(job);
 		for (int i = 0; i < LAYER_COUNT_; i++) {
-			struct verdict v = { .detail = host->layer_text[i][0] };
+			struct verdict v = { .detail = found->layer_text[i][0] };
 			judge_layer(i, &v, host, &p);
-			host->layers[i] =
+			found->layers[i] =
 				(struct vial_layer){ layer_rows[i].name,
 						     layer_rows[i].title,
 						     v.state,
@@ -266,9 +272,9 @@ int vial_layers(const struct vial_layer **ret, size_t *ret_count, struct vial *h
 						     v.fix };
 		}
 		buf_done(&p.said);
-		host->has_layers = true;
+		found->has_layers = true;
 	}
-	*ret = host->layers;
+	*ret = found->layers;
 	*ret_count = LAYER_COUNT_;
 	return 0;
 }

@@ -35,13 +35,27 @@ static void execution_done(struct execution *x)
 
 static int create_cgroups(struct execution *x, struct err *e)
 {
-	if (cgroup_version(x->host->cgroups) == CGROUP_NONE ||
-	    (x->job->weak & (1u << LAYER_CGROUP)))
+	struct cgroup_host *cgroups;
+
+	if (x->job->weak & (1u << LAYER_CGROUP))
 		return 0;
-	if (x->plan.compile && cgroup_create(&x->compile_cgroup, x->host->cgroups, x->lease.index,
-					     "c", &x->plan.compile_limits, e) < 0)
+	if (host_cgroups(&cgroups, x->host, e) < 0)
 		return -1;
-	return cgroup_create(&x->cgroup, x->host->cgroups, x->lease.index, "", &x->job->limits, e);
+	if (cgroup_version(cgroups) == CGROUP_NONE)
+		return host_check_layers(x->host, x->job->weak, e);
+	if (x->plan.compile && cgroup_create(&x->compile_cgroup, cgroups, x->lease.index, "c",
+					     &x->plan.compile_limits, e) < 0)
+		return -1;
+	return cgroup_create(&x->cgroup, cgroups, x->lease.index, "", &x->job->limits, e);
+}
+
+/* Without looking for cgroups, which is done while the sandbox is made; but when something else is
+ * missing already, all that is missing shall be said at once. */
+static int check_layers(const struct execution *x, struct err *e)
+{
+	if (host_check_layers(x->host, x->job->weak | 1u << LAYER_CGROUP, e) == 0)
+		return 0;
+	return host_check_layers(x->host, x->job->weak, e);
 }
 
 static int put_files(struct execution *x, struct err *e)
@@ -65,8 +79,7 @@ static int put_files(struct execution *x, struct err *e)
 /* The slot is built by its pid 1 while we make the cgroups. */
 static int prepare(struct execution *x, struct err *e)
 {
-	if (host_check_layers(x->host, x->job->weak, e) < 0 ||
-	    ids_lease(&x->lease, &x->host->ids, e) < 0 ||
+	if (check_layers(x, e) < 0 || ids_lease(&x->lease, &x->host->ids, e) < 0 ||
 	    plan_make(&x->plan, x->job, &x->lease, e) < 0)
 		return -1;
 	x->spec = (struct box_spec){

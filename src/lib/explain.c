@@ -96,8 +96,9 @@ int vial_job_explain(char **ret, struct vial_job *job, struct vial_error *error)
 	auto_buf struct buf out = BUF_INIT(1u << 20);
 	AUTO(plan_done) struct plan plan = { 0 };
 	AUTO(lease_done) struct lease lease = { .fd = -1 };
+	struct cgroup_host *ignored;
 
-	if (host_check_layers(job->host, job->weak, e) < 0 ||
+	if (host_cgroups(&ignored, job->host, e) < 0 || host_check_layers(job->host, job->weak, e) < 0 ||
 	    ids_lease(&lease, &job->host->ids, e) < 0 || plan_make(&plan, job, &lease, e) < 0)
 		return -1;
 	plan_explain(&out, &plan, job);

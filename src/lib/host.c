@@ -53,8 +53,10 @@ void vial_close(struct vial *host)
 {
 	if (!host)
 		return;
-	for (size_t i = 0; i < host->language_count; i++)
-		toolchain_done(&host->tools[i]);
+	for (size_t i = 0; host->found && i < host->found->language_count; i++)
+		toolchain_done(&host->found->tools[i]);
+	free(host->found);
+	(void)pthread_mutex_destroy(&host->lock);
 	cgroup_host_free(host->cgroups);
 	ids_close(&host->ids);
 	config_free(host->config);
@@ -71,12 +73,11 @@ int vial_open(struct vial **ret, const char *config, struct vial_error *error)
 	if (!host)
 		return err_sys(e, "host");
 	host->ids.lock_fd = -1;
+	(void)pthread_mutex_init(&host->lock, NULL);
 	if (config_load(&host->config, config, e) < 0 ||
 	    config_limits(&host->limits, host->config, e) < 0 ||
-	    ids_open(&host->ids, host->config->uid_base, e) < 0 ||
-	    cgroup_find(&host->cgroups, host->config->cgroup, e) < 0)
+	    ids_open(&host->ids, host->config->uid_base, e) < 0)
 		return -1;
-	cgroup_sweep(host->cgroups, ids_claim, &host->ids);
 	host->landlock_abi = landlock_abi();
 	if (host->landlock_abi < LANDLOCK_ABI_USABLE)
 		host->landlock_abi = 0;
@@ -84,6 +85,31 @@ int vial_open(struct vial **ret, const char *config, struct vial_error *error)
 	choose_cache_root(host);
 	choose_environment_root(host);
 	*ret = take_ptr(&host);
+	return 0;
+}
+
+int host_cgroups(struct cgroup_host **ret, struct vial *host, struct err *e)
+{
+	int found = 0;
+
+	(void)pthread_mutex_lock(&host->lock);
+	if (!host->cgroups) {
+		found = cgroup_find(&host->cgroups, host->config->cgroup, e);
+		if (found == 0)
+			cgroup_sweep(host->cgroups, ids_claim, &host->ids);
+	}
+	*ret = host->cgroups;
+	(void)pthread_mutex_unlock(&host->lock);
+	return found;
+}
+
+int host_found(struct host_found **ret, struct vial *host, struct err *e)
+{
+	if (!host->found)
+		host->found = calloc(1, sizeof(*host->found));
+	if (!host->found)
+		return err_sys(e, "host");
+	*ret = host->found;
 	return 0;
 }
 
@@ -103,9 +129,13 @@ static const char *missing(const struct vial *host, enum layer layer)
 	}
 }
 
-int host_check_layers(const struct vial *host, unsigned weak, struct err *e)
+int host_check_layers(struct vial *host, unsigned weak, struct err *e)
 {
 	auto_buf struct buf names = BUF_INIT(64), why = BUF_INIT(120);
+	struct cgroup_host *ignored;
+
+	if (!(weak & (1u << LAYER_CGROUP)) && host_cgroups(&ignored, host, e) < 0)
+		return -1;
 
 	for (int i = 0; i < LAYER_COUNT_; i++) {
 		const char *reason = weak & (1u << i) ? NULL : missing(host, i);

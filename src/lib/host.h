@@ -10,20 +10,12 @@
 #include "runtime/runtime.h"
 #include "vial/vial.h"
 
+#include <pthread.h>
+
 enum { HOST_LANGUAGES_MAX = 64 };
 
-struct vial {
-	struct config *config;
-	struct limits limits; /* the operator's defaults */
-	struct ids ids;
-	struct cgroup_host *cgroups;
-	int landlock_abi;
-	bool has_seccomp;
-	char cache_root[256];
-	char environment_root[256];     /* built environments; need not be there */
-	const char *environment_shared; /* the administrator's, for everybody; NULL: the same */
-
-	/* What doctor and languages found; made on demand, freed with the host. */
+/* What doctor and languages found. */
+struct host_found {
 	struct vial_layer layers[LAYER_COUNT_];
 	char layer_text[LAYER_COUNT_][2][256];
 	bool has_layers;
@@ -33,8 +25,30 @@ struct vial {
 	size_t language_count;
 };
 
+struct vial {
+	struct config *config;
+	struct limits limits; /* the operator's defaults */
+	struct ids ids;
+	struct cgroup_host *cgroups; /* NULL until host_cgroups() was asked */
+	pthread_mutex_t lock;        /* of the line above */
+	int landlock_abi;
+	bool has_seccomp;
+	char cache_root[256];
+	char environment_root[256];     /* built environments; need not be there */
+	const char *environment_shared; /* the administrator's, for everybody; NULL: the same */
+	struct host_found *found; /* made on demand: large, and no run needs it */
+};
+
+/*
+ * Where groups go on this host.  Looked for once, by the first who asks: it reads much of /proc, and
+ * a run can do it while its sandbox is being made.  What killed keepers left is removed on the way.
+ */
+int host_cgroups(struct cgroup_host **ret, struct vial *host, struct err *e) MUST_USE;
+
 /* Refuse what this host cannot enforce, unless `weak` names it. */
-int host_check_layers(const struct vial *host, unsigned weak, struct err *e) MUST_USE;
+int host_check_layers(struct vial *host, unsigned weak, struct err *e) MUST_USE;
+
+int host_found(struct host_found **ret, struct vial *host, struct err *e) MUST_USE;
 
 /* A language as installed and configured here. */
 int host_toolchain(struct toolchain *ret, const struct vial *host, const struct runtime *rt,

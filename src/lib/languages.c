@@ -31,10 +31,10 @@ static void ask_version(char out[256], struct vial *host, const struct runtime *
 	(void)snprintf(out, 256, "%.*s", (int)strcspn(said->data, "\n"), said->data);
 }
 
-static void describe(struct vial *host, size_t i, const struct runtime *rt)
+static void describe(struct host_found *found, struct vial *host, size_t i, const struct runtime *rt)
 {
-	struct vial_language *lang = &host->languages[i];
-	char *version = host->language_text[i][0], *note = host->language_text[i][1];
+	struct vial_language *lang = &found->languages[i];
+	char *version = found->language_text[i][0], *note = found->language_text[i][1];
 	struct err e;
 
 	*lang = (struct vial_language){
@@ -45,26 +45,29 @@ static void describe(struct vial *host, size_t i, const struct runtime *rt)
 		.note = note,
 		.compiled = rt->compile != NULL,
 	};
-	if (host_toolchain(&host->tools[i], host, rt, &e) < 0) {
+	if (host_toolchain(&found->tools[i], host, rt, &e) < 0) {
 		(void)snprintf(note, 256, "%s", e.msg);
 		return;
 	}
 	ask_version(version, host, rt);
-	lang->tool = host->tools[i].tool;
+	lang->tool = found->tools[i].tool;
 	lang->version = version;
-	if (rt->warm_cache && !host->tools[i].cache_dir)
+	if (rt->warm_cache && !found->tools[i].cache_dir)
 		(void)snprintf(note, 256, "build cache is cold: vial prepare %s", rt->name);
 }
 
 int vial_languages(const struct vial_language **ret, size_t *ret_count, struct vial *host,
 		   struct vial_error *error)
 {
-	(void)error;
-	for (size_t i = 0; !host->language_count && runtimes[i] && i < HOST_LANGUAGES_MAX; i++)
-		describe(host, i, runtimes[i]);
-	while (runtimes[host->language_count] && host->language_count < HOST_LANGUAGES_MAX)
-		host->language_count++;
-	*ret = host->languages;
-	*ret_count = host->language_count;
+	struct host_found *found;
+
+	if (host_found(&found, host, err_of(error)) < 0)
+		return -1;
+	for (size_t i = 0; !found->language_count && runtimes[i] && i < HOST_LANGUAGES_MAX; i++)
+		describe(found, host, i, runtimes[i]);
+	while (runtimes[found->language_count] && found->language_count < HOST_LANGUAGES_MAX)
+		found->language_count++;
+	*ret = found->languages;
+	*ret_count = found->language_count;
 	return 0;
 }
