@@ -15,6 +15,8 @@ enum { P_OUT, P_ERR, P_GUEST, P_CANCEL, P_OOM, P_STDIN, P_SOURCE, P_COUNT_ };
 
 #define DISK_CHECK_MS 100
 
+enum { CHUNK = 65536 };
+
 struct run {
 	struct box *box;
 	const struct guest_spec *spec;
@@ -25,7 +27,7 @@ struct run {
 	const char *pending;
 	size_t pending_len;
 	bool source_open;
-	char chunk[65536]; /* of the source */
+	char *source, *chunk; /* CHUNK bytes each: on the stack they would be touched unused */
 	int oom; /* tells that memory ran out; borrowed, -1: none */
 	short oom_events;
 	uint64_t start_us, disk_check_us;
@@ -88,13 +90,13 @@ static void feed(struct run *r)
 
 static void read_source(struct run *r)
 {
-	ssize_t n = read(r->io->in_fd, r->chunk, sizeof(r->chunk));
+	ssize_t n = read(r->io->in_fd, r->source, CHUNK);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0)
 		r->source_open = false;
-	r->pending = r->chunk;
+	r->pending = r->source;
 	r->pending_len = n > 0 ? (size_t)n : 0;
 	feed(r);
 }
@@ -105,10 +107,9 @@ static void read_source(struct run *r)
 static bool drain(struct run *r, int *fd, int stream)
 {
 	struct buf *to = stream == 1 ? r->io->out : r->io->err;
-	char chunk[65536];
 
 	for (;;) {
-		ssize_t n = read(*fd, chunk, sizeof(chunk));
+		ssize_t n = read(*fd, r->chunk, CHUNK);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
@@ -118,10 +119,10 @@ static bool drain(struct run *r, int *fd, int stream)
 			return false;
 		}
 		size_t before = to->len;
-		buf_add(to, chunk, (size_t)n);
+		buf_add(to, r->chunk, (size_t)n);
 		if (r->io->on_output && to->len > before)
 			r->io->on_output(stream, to->data + before, to->len - before, r->io->arg);
-		if (n < (ssize_t)sizeof(chunk))
+		if (n < CHUNK)
 			return true;
 	}
 }
@@ -372,6 +373,8 @@ static void run_done(struct run *r)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
 	guest_done(&r->guest);
+	free(r->source);
+	free(r->chunk);
 }
 
 int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest,
@@ -385,6 +388,10 @@ int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest,
 	};
 	auto_close int far_in = -1, far_out = -1, far_err = -1;
 
+	r.chunk = malloc(CHUNK);
+	r.source = r.source_open ? malloc(CHUNK) : NULL;
+	if (!r.chunk || (r.source_open && !r.source))
+		return err_sys(e, "run");
 	if (open_pipe(&r.in, &far_in, false, e) < 0 || open_pipe(&r.out, &far_out, true, e) < 0 ||
 	    open_pipe(&r.err, &far_err, true, e) < 0)
 		return -1;
