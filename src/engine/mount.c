@@ -314,22 +314,26 @@ int mount_build_root(const struct box_spec *spec, struct err *e)
 }
 
 /*
- * A second, writable view of the workspace for the keeper: it outlives this mount
- * namespace and stays writable when the guest's own view is not.
+ * The workspace for the keeper; what is open outlives this mount namespace.  Where the guest may only
+ * read, a second view stays writable.  Only there, because the end of a view of its own
+ * waits for the kernel (RCU).
  */
 int mount_open_workspace(int *ret, const struct box_spec *spec, struct err *e)
 {
+	const struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
 	const char *path = spec->workspace + 1;
-	auto_close int tree = SYS(open_tree, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	auto_close int dir = -1;
 
-	if (tree < 0)
+	if (spec->workspace_writable)
+		dir = SYS(open, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	else
+		dir = SYS(open_tree, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (dir < 0)
 		return err_sys(e, "workspace %s", path);
-	if (!spec->workspace_writable) {
-		struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
-		if (SYS(mount_setattr, AT_FDCWD, path, 0, &attr, sizeof(attr)) < 0)
-			return err_sys(e, "workspace %s: read-only", path);
-	}
-	*ret = take_fd(&tree);
+	if (!spec->workspace_writable &&
+	    SYS(mount_setattr, AT_FDCWD, path, 0, (void *)&attr, sizeof(attr)) < 0)
+		return err_sys(e, "workspace %s: read-only", path);
+	*ret = take_fd(&dir);
 	return 0;
 }
 
