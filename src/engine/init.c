@@ -42,11 +42,13 @@ static int let_go(struct init *in, struct err *e)
 	int keep[KEEP_MAX] = { in->channel, in->gate };
 	size_t count = 2;
 
+	if (in->spec->root_fd)
+		keep[count++] = in->spec->root_fd;
 	for (size_t i = 0; i < in->spec->mount_count; i++) {
 		if (in->spec->mounts[i].tree_fd < 0)
 			continue;
 		if (count >= KEEP_MAX)
-			return err_set(e, ERR_LIMIT, "more than %d prepared mounts", KEEP_MAX - 2);
+			return err_set(e, ERR_LIMIT, "more than %d prepared mounts", KEEP_MAX - 3);
 		keep[count++] = in->spec->mounts[i].tree_fd;
 	}
 	return fds_close_except(0, keep, count, e);

@@ -4,7 +4,8 @@
  * Runs in pid 1 of the sandbox: root of its user namespace, in a mount
  * namespace of its own that still shows the host's tree.  The new root is a
  * tmpfs; it is filled and made read-only by the rows of the plan, and becomes "/",
- * after which the host's tree is gone.
+ * after which the host's tree is gone.  Or it is given with all that the rows would
+ * make already in it, and only the mounts are left to do.
  *
  * The new root is our working directory throughout, so targets are relative and
  * sources absolute.  It is mounted over /proc: the one directory that every host
@@ -114,13 +115,31 @@ static int do_dir(const struct mount_spec *m, struct err *e)
 	return dir >= 0 || e->sys == EXDEV ? 0 : -1;
 }
 
+static int make_point(const struct mount_spec *m, struct err *e)
+{
+	return m->flags & MOUNT_FILE ? make_file(m->target, "", 0, e)
+				     : make_dirs(m->target, true, e);
+}
+
+/* What a row makes, as far as it is not a mount. */
+static int make(const struct mount_spec *m, struct err *e)
+{
+	switch (m->kind) {
+	case MOUNT_DIR:
+		return do_dir(m, e);
+	case MOUNT_LINK:
+		return make_link(m, e);
+	case MOUNT_TEXT:
+		return make_file(m->target, m->source, m->bytes, e);
+	case MOUNT_SHARE:
+		return make_point(m, e);
+	default:
+		return 0;
+	}
+}
+
 static int do_share(const struct mount_spec *m, struct err *e)
 {
-	int made = m->flags & MOUNT_FILE ? make_file(m->target, "", 0, e)
-					 : make_dirs(m->target, true, e);
-
-	if (made < 0)
-		return -1;
 	if (SYS(mount, m->source, m->target, NULL, MS_BIND | MS_REC, NULL) == 0 ||
 	    (errno == ENOENT && (m->flags & MOUNT_OPTIONAL)))
 		return 0;
@@ -249,13 +268,13 @@ static int do_lock(const struct mount_spec *m, struct err *e)
 
 static int apply(const struct box_spec *spec, const struct mount_spec *m, struct err *e)
 {
+	if (!spec->root_fd && make(m, e) < 0)
+		return -1;
 	switch (m->kind) {
 	case MOUNT_DIR:
-		return do_dir(m, e);
 	case MOUNT_LINK:
-		return make_link(m, e);
 	case MOUNT_TEXT:
-		return make_file(m->target, m->source, m->bytes, e);
+		return 0;
 	case MOUNT_SHARE:
 		return do_share(m, e);
 	case MOUNT_SEAL:
@@ -287,16 +306,29 @@ int mount_make_private(struct err *e)
 	return 0;
 }
 
-static int stage_root(struct err *e)
+int mount_make_tree(const struct mount_spec *rows, size_t count, struct err *e)
 {
-	if (SYS(mount, "vial", STAGING, "tmpfs", MS_NOSUID | MS_NODEV,
-		"size=32m,nr_inodes=4096,mode=755") < 0)
-		return err_sys(e, "root tmpfs");
-	if (SYS(chdir, STAGING) < 0)
-		return err_sys(e, "root tmpfs: chdir");
 	if (make_dirs(EMPTY, true, e) < 0 || make_dirs(HOST, true, e) < 0)
 		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (make(&rows[i], e) < 0)
+			return -1;
 	return 0;
+}
+
+static int stage_root(const struct box_spec *spec, struct err *e)
+{
+	int staged = spec->root_fd
+			     ? SYS(move_mount, spec->root_fd, "", AT_FDCWD, STAGING,
+				   MOVE_MOUNT_F_EMPTY_PATH)
+			     : SYS(mount, "vial", STAGING, "tmpfs", MS_NOSUID | MS_NODEV,
+				   "size=32m,nr_inodes=4096,mode=755");
+
+	if (staged < 0)
+		return err_sys(e, "root");
+	if (SYS(chdir, STAGING) < 0)
+		return err_sys(e, "root: chdir");
+	return spec->root_fd ? 0 : mount_make_tree(NULL, 0, e);
 }
 
 int mount_build_root(const struct box_spec *spec, struct err *e)
@@ -304,7 +336,7 @@ int mount_build_root(const struct box_spec *spec, struct err *e)
 	if (spec->in_nest) {
 		if (SYS(chdir, "/") < 0)
 			return err_sys(e, "chdir /");
-	} else if (stage_root(e) < 0) {
+	} else if (stage_root(spec, e) < 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < spec->mount_count; i++)

@@ -81,6 +81,7 @@ struct box_spec {
 	const struct lease *lease;
 	const struct mount_spec *mounts;
 	size_t mount_count;
+	int root_fd;           /* a root that has all the rows make, detached; 0: a fresh one */
 	const char *workspace; /* absolute path inside; its mount is among `mounts` */
 	bool workspace_writable;
 	bool share_network;

@@ -13,6 +13,8 @@
 
 /* ---- mount.c: pid 1, with capabilities in its own user namespace ---- */
 int mount_make_private(struct err *e) MUST_USE;
+int mount_make_tree(const struct mount_spec *rows, size_t count,
+		    struct err *e) MUST_USE; /* in the working directory; nothing is mounted */
 int mount_build_root(const struct box_spec *spec, struct err *e) MUST_USE;
 int mount_open_workspace(int *ret, const struct box_spec *spec, struct err *e) MUST_USE;
 int mount_pivot(const struct box_spec *spec,

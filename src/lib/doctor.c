@@ -103,7 +103,8 @@ static int probe(struct posture *p, struct vial *host, struct vial_job *job, str
 		return -1;
 	drop_rule(&plan, "/dev");
 	const struct box_spec spec = { .lease = &lease, .mounts = plan.mounts,
-				       .mount_count = plan.mount_count, .workspace = job->workdir,
+				       .mount_count = plan.mount_count,
+				       .root_fd = plan.root_fd, .workspace = job->workdir,
 				       .workspace_writable = true, .weak = plan.weak };
 	if (cgroup_version(host->cgroups) != CGROUP_NONE &&
 	    cgroup_create(&cgroup, host->cgroups, lease.index, "", &job->limits, e) < 0)

@@ -86,6 +86,7 @@ static int prepare(struct execution *x, struct err *e)
 		.lease = &x->lease,
 		.mounts = x->plan.mounts,
 		.mount_count = x->plan.mount_count,
+		.root_fd = x->plan.root_fd,
 		.workspace = x->job->workdir,
 		.workspace_writable = x->job->writable,
 		.share_network = x->job->network_host,

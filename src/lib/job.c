@@ -110,7 +110,7 @@ int vial_job_create(struct vial_job **ret, struct vial *host, const char *langua
 	}
 	job->runtime = rt;
 	job->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	job->workdir = strdup("/sandbox");
+	job->workdir = strdup(JOB_WORKDIR);
 	job->code.name = strdup(rt->source_name);
 	if (job->cancel_fd < 0 || !job->workdir || !job->code.name)
 		return err_sys(e, "job");

@@ -4,6 +4,7 @@
  */
 #include "lib/host.h"
 
+#define JOB_WORKDIR    "/sandbox"
 #define JOB_CODE_MAX   (16u << 20)
 #define JOB_ITEMS_MAX  1024
 #define JOB_STDIN_MAX  (1u << 30)

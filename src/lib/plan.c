@@ -2,6 +2,7 @@
 
 #include "base/own.h"
 #include "base/sys.h"
+#include "lib/skeleton.h"
 #include "lib/environment.h"
 
 #include <errno.h>
@@ -146,7 +147,7 @@ static void etc_rows(struct plan *p, const struct vial_job *job)
 static void point_rows(struct plan *p, const struct vial_job *job)
 {
 	static const char *const dirs[] = { "proc", "tmp",     "sys",     "home",
-					    "run",  "dev/pts", "dev/shm", NULL };
+					    "run",  "dev/pts", "dev/shm", CACHE_DIR, NULL };
 
 	for (size_t i = 0; dirs[i]; i++)
 		row(p, MOUNT_DIR, dirs[i], NULL, 0);
@@ -461,6 +462,26 @@ size_t plan_first_live(const struct plan *plan)
 	return i;
 }
 
+/* A tree without anything of this job's own is the same for all such jobs.  No matter if there is
+ * none: pid 1 will then make the same rows anew. */
+static void open_skeleton(struct plan *p, const struct vial_job *job, const struct lease *lease)
+{
+	size_t max = sizeof(p->trees) / sizeof(p->trees[0]);
+	bool is_common = lease->own_uids && strcmp(job->workdir, JOB_WORKDIR) == 0 &&
+			 !p->code_aside && !job->own_count && p->tree_count < max;
+
+	for (size_t i = 0; i < job->dir_count; i++)
+		is_common &= !job->dirs[i].inside;
+	for (size_t i = 0; i < p->mount_count && i < PLAN_MOUNTS_MAX; i++)
+		is_common &= p->mounts[i].kind != MOUNT_TREE ||
+			     strcmp(p->mounts[i].target, CACHE_DIR) == 0;
+	int tree = is_common ? skeleton_open(p->mounts, p->mount_count) : -1;
+	if (tree < 0)
+		return;
+	p->trees[p->tree_count++] = tree;
+	p->root_fd = tree; /* 0 means none, and then it is not used */
+}
+
 int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *lease,
 	      struct err *e)
 {
@@ -480,6 +501,7 @@ int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *
 	for (size_t i = 0; i < job->own_count; i++)
 		row(&p, MOUNT_TEXT, job->own_files[i].path, job->own_files[i].bytes, 0)->bytes =
 			job->own_files[i].len;
+	open_skeleton(&p, job, lease);
 	row(&p, MOUNT_SEAL, "", NULL, 0);
 	live_rows(&p, job);
 	/* Last: nothing of ours is made inside the caller's trees. */

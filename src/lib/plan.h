@@ -28,6 +28,7 @@ struct plan {
 	struct strings owned; /* strings the rows point to */
 	int trees[80];        /* detached mounts the rows point to */
 	size_t tree_count;
+	int root_fd;          /* the root, already made; 0: none.  One of `trees` */
 	struct limits compile_limits;
 	uint64_t data_bytes;  /* RLIMIT_DATA of the run */
 	bool code_aside;      /* the code is not in the workspace: that is a host directory */
