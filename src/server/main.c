@@ -206,6 +206,9 @@ static int open_server(struct server *s, const struct words *w, struct err *e)
 		*e = *err_of(&error);
 		return -1;
 	}
+	struct cgroup_host *groups; /* found now, with the keeper's rights; only read later */
+	if (host_cgroups(&groups, s->host, e) < 0)
+		return -1;
 	ids_close(&s->host->ids); /* the leases are the keeper's */
 	if (name_environments(&s->environments, w, e) < 0 ||
 	    pool_create(&s->pool, s->loop, KEEPER_FD, s->host, &s->environments, &pool, e) < 0 ||
