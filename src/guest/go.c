@@ -17,6 +17,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 enum { RECORDS_MAX = 8192, WORDS_MAX = 8 << 20 };
@@ -247,4 +248,15 @@ int go_receive(struct go_words *ret, int control, struct err *e)
 	ret->len = words.len;
 	ret->bytes = take_ptr(&words.data);
 	return 0;
+}
+
+_Noreturn void go_fail(int control, const struct err *e)
+{
+	struct {
+		struct go_record record;
+		struct err err;
+	} word = { { htole32(GO_FAILED), htole32(sizeof(*e)) }, *e };
+
+	(void)send(control, &word, sizeof(word), MSG_NOSIGNAL);
+	_exit(125);
 }

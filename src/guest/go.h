@@ -18,7 +18,8 @@
  *
  * What the guest says back is one record, when its interpreter has finished and is
  * about to exit: GO_DONE with four bytes, the exit status, low byte first.  It is only a
- * word, good for an early answer; the end itself is the keeper's to tell.
+ * word, good for an early answer; the end itself is the keeper's to tell.  One that could not
+ * become its program says GO_FAILED and a struct err instead.
  *
  * Integers are little-endian.  Names were checked by the sender (workspace_check_name)
  * and are checked again here.
@@ -31,7 +32,7 @@
 enum go_kind {
 	GO_NAME = 'n', GO_STAGE = 's', GO_FILE = 'f', GO_SOURCE = 'm', GO_ARG = 'a', GO_ENV = 'e',
 	GO_RUN = 'r',
-	GO_DONE = 'd',
+	GO_DONE = 'd', GO_FAILED = 'x',
 };
 
 struct go_record {
@@ -48,8 +49,7 @@ enum {
 /*
  * Guest side, in C.  Reads up to GO_RUN, writes the files.  What is left for the interpreter
  * is in `words`: every GO_NAME, GO_STAGE, GO_SOURCE, GO_ARG and GO_ENV as its kind's letter, its
- * text and a NUL,
- * in the order they came.  free() it.
+ * text and a NUL, in the order they came.  free() it.
  */
 struct go_words {
 	char *bytes;
@@ -57,6 +57,9 @@ struct go_words {
 };
 
 int go_receive(struct go_words *ret, int control, struct err *e) MUST_USE;
+
+/* Say why there will be no program, and exit.  That nobody is there to tell is no reason. */
+_Noreturn void go_fail(int control, const struct err *e);
 
 /* Sender's side: append one record. */
 struct buf;

@@ -63,12 +63,8 @@ void vial_receive(void)
 
 	if (rehearsal >= 0)
 		return;
-	if (go_receive(&words, GO_FD, &e) < 0 || pass_on(&words, &e) < 0) {
-		/* The end of the channel is nobody's failure: this sandbox was not needed. */
-		if (e.code != ERR_GONE)
-			(void)dprintf(2, "vial: %s\n", e.msg);
-		_exit(125);
-	}
+	if (go_receive(&words, GO_FD, &e) < 0 || pass_on(&words, &e) < 0)
+		go_fail(GO_FD, &e);
 	free(words.bytes);
 	guest = getpid();
 }

@@ -16,8 +16,10 @@ struct words { /* of one kind, NULL-terminated */
 
 _Noreturn static void fail(const char *why)
 {
-	(void)dprintf(2, "vial: %s\n", why);
-	_exit(125);
+	struct err e;
+
+	err_set(&e, ERR_INVALID, "%s", why);
+	go_fail(GO_FD, &e);
 }
 
 static void add(struct words *list, const char *word)
@@ -108,11 +110,8 @@ _Noreturn void stub_main(const struct stem_plan *plan, const struct limits *lim)
 	struct go_words words = { 0 };
 	struct err e;
 
-	if (go_receive(&words, GO_FD, &e) < 0) {
-		if (e.code == ERR_GONE)
-			_exit(125); /* not needed after all */
-		fail(e.msg);
-	}
+	if (go_receive(&words, GO_FD, &e) < 0)
+		go_fail(GO_FD, &e);
 	fill_env(&env, plan, &vars, lim);
 	for (char *at = words.bytes; at < words.bytes + words.len; at += strlen(at) + 1) {
 		if (*at == GO_NAME)
@@ -134,6 +133,6 @@ _Noreturn void stub_main(const struct stem_plan *plan, const struct limits *lim)
 		for (size_t i = 0; i < args.count; i++)
 			add(&argv, args.items[i]);
 	(void)execve(argv.items[0], (char *const *)argv.items, (char *const *)env.items);
-	(void)dprintf(2, "vial: %s: %m\n", argv.items[0]);
-	_exit(125);
+	err_sys(&e, "%s", argv.items[0]);
+	go_fail(GO_FD, &e);
 }

@@ -284,8 +284,8 @@ void files_collect(struct run *run)
 			fail(run, "there is nobody to read them");
 		return;
 	}
-	/* Nothing changes any more when all who could are dead. */
-	if (f->fd < 0 || f->watch.active || !(run->box->gone || run->box->is_empty))
+	/* Nothing changes any more when all who could are dead, or are one that is done. */
+	if (f->fd < 0 || f->watch.active || !(run->box->gone || run->box->is_empty || f->is_alone))
 		return;
 	f->watch = (struct watch){ .fd = f->fd, .on_ready = on_filer };
 	f->is_listing = true;

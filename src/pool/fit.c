@@ -55,7 +55,9 @@ static bool needs_own_start(const struct vial_job *job)
 {
 	if (job->runtime->warmth == WARM_COLD)
 		return false; /* it has one anyway */
-	if (strcmp(job->code.name, job->runtime->source_name) != 0)
+	/* What was started for one program cannot take another's name; a fork mends itself. */
+	if (job->runtime->warmth == WARM_PARKED &&
+	    strcmp(job->code.name, job->runtime->source_name) != 0)
 		return true;
 	for (size_t i = 0; i < job->env.count; i++)
 		if (is_early(job->env.items[i]))

@@ -150,6 +150,7 @@ struct files {
 	struct watch watch;
 	struct timer overdue;
 	bool is_asked, is_listing;
+	bool is_alone;     /* nobody but the guest was there, and it was done */
 	size_t entries;    /* that it told of */
 	size_t export_at;  /* the one being read */
 };
@@ -195,7 +196,7 @@ struct run {
 	struct buf go;
 	size_t go_sent;
 	bool given;       /* all of it: user code may run from here on */
-	char word[12];    /* what the guest said */
+	char word[8 + sizeof(struct err)]; /* what the guest said */
 	size_t word_len;
 	size_t in_sent;
 	struct watch control, in, out, err;

@@ -6,6 +6,7 @@
  * its end.  Either way the sandbox ends with its run.
  */
 #include "base/own.h"
+#include "base/utf8.h"
 #include "guest/go.h"
 #include "pool/pool_impl.h"
 
@@ -222,7 +223,7 @@ static void drain(struct run *run, struct watch *w, unsigned reads)
 		if (run->events.on_output && to->len > before && !run->compiling)
 			run->events.on_output(stream, to->data + before, to->len - before,
 					      run->events.arg);
-		if (n < (ssize_t)sizeof(pool->chunk))
+		if (n < (ssize_t)sizeof(pool->chunk) && !run->has_end)
 			return;
 	}
 }
@@ -262,8 +263,8 @@ static void note_end(struct run *run, int exit_code, int signal)
 	run->has_end = true;
 }
 
-/* The last bytes were written before the word was sent: they are there. */
-static void on_done(struct run *run, int status)
+/* The last bytes were written before the word was sent: they are there.  False: not enough. */
+static bool on_done(struct run *run, int status)
 {
 	struct cgroup_usage usage;
 	struct err ignored;
@@ -271,12 +272,80 @@ static void on_done(struct run *run, int status)
 	/* Without accounts to read, what it used is the keeper's to tell. */
 	if (run->compiling || !run->box->cgroup ||
 	    cgroup_usage(&usage, run->box->cgroup, &ignored) < 0)
-		return;
+		return false;
 	note_end(run, status & 0xff, 0);
 	drain(run, &run->out, READS_AT_END);
 	drain(run, &run->err, READS_AT_END);
 	run_account(&run->end, &usage, &run->limits);
+	run->files.is_alone = usage.processes <= 1;
 	over(run);
+	return true;
+}
+
+/* Its own words are a guest's: short, and marked as such. */
+static void on_refusal(struct run *run)
+{
+	auto_buf struct buf text = BUF_INIT(200);
+	struct err e, said;
+
+	memcpy(&said, run->word + sizeof(struct go_record), sizeof(said));
+	utf8_repair(&text, said.msg, strnlen(said.msg, sizeof(said.msg)));
+	err_set(&e, ERR_SYS, "it could not be started: %s", buf_str(&text));
+	run_fail(run, &e);
+}
+
+static bool on_word(struct run *run)
+{
+	struct go_record head;
+	uint32_t status;
+
+	memcpy(&head, run->word, sizeof(head));
+	memcpy(&status, run->word + sizeof(head), sizeof(status));
+	if (run->phase != PHASE_RUNNING)
+		return false;
+	if (le32toh(head.kind) == GO_FAILED) {
+		on_refusal(run);
+		return true;
+	}
+	return run->given && on_done(run, (int)le32toh(status));
+}
+
+/* How long it is going to be, as far as it came; 0: it is no word. */
+static size_t word_size(const struct run *run)
+{
+	struct go_record head;
+
+	if (run->word_len < sizeof(head))
+		return sizeof(head);
+	memcpy(&head, run->word, sizeof(head));
+	uint32_t kind = le32toh(head.kind), len = le32toh(head.len);
+	bool is_known = (kind == GO_DONE && len == sizeof(uint32_t)) ||
+			(kind == GO_FAILED && len == sizeof(struct err));
+	return is_known ? sizeof(head) + len : 0;
+}
+
+/* True: that was the end of it. */
+static bool hear(struct run *run)
+{
+	size_t size;
+
+	while ((size = word_size(run)) > run->word_len) {
+		ssize_t n = recv(run->control.fd, run->word + run->word_len, size - run->word_len,
+				 MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return false;
+		if (n < 0 && errno == ECONNRESET)
+			run->given = false; /* it closed its end without reading all of it */
+		if (n <= 0) {
+			size = 0;
+			break;
+		}
+		run->word_len += (size_t)n;
+	}
+	loop_unwatch(run->pool->loop, &run->control); /* it has one word */
+	return size > 0 && on_word(run);
 }
 
 /* Streams end with their last writer; but one that was handed to somebody outlives them all. */
@@ -317,6 +386,8 @@ void run_ended(struct run *run, const struct wire_ended *ended, bool is_final)
 		break;
 	case PHASE_RUNNING:
 	case PHASE_STOPPING:
+		if (run->control.active && hear(run)) /* it came first, and is only read later */
+			return;
 		if (ended->lost || (!run->given && run->phase == PHASE_RUNNING)) {
 			run_lost(run, &lost);
 			return;
@@ -530,32 +601,6 @@ static int send_go(struct run *run, struct err *e)
 	return start_clocks(run, e);
 }
 
-static void hear(struct run *run)
-{
-	struct go_record head;
-	uint32_t status;
-
-	while (run->word_len < sizeof(run->word)) {
-		ssize_t n = recv(run->control.fd, run->word + run->word_len,
-				 sizeof(run->word) - run->word_len, MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return;
-		if (n <= 0) { /* no word comes from there any more */
-			loop_unwatch(run->pool->loop, &run->control);
-			return;
-		}
-		run->word_len += (size_t)n;
-	}
-	memcpy(&head, run->word, sizeof(head));
-	memcpy(&status, run->word + sizeof(head), sizeof(status));
-	loop_unwatch(run->pool->loop, &run->control);
-	if (run->given && run->phase == PHASE_RUNNING && le32toh(head.kind) == GO_DONE &&
-	    le32toh(head.len) == sizeof(status))
-		on_done(run, (int)le32toh(status));
-}
-
 static void on_control(struct watch *w, uint32_t events)
 {
 	struct run *run = holder_of(w, struct run, control);
@@ -570,7 +615,7 @@ static void on_control(struct watch *w, uint32_t events)
 		}
 	}
 	if (events & ~(uint32_t)EPOLLOUT)
-		hear(run);
+		(void)hear(run);
 }
 
 /* ---- its beginning --------------------------------------------------------------------- */

@@ -75,11 +75,8 @@ _Noreturn static void guest_main(const struct runtime *rt, bool is_warm, int con
 	struct err e;
 
 	(void)signal(SIGPIPE, SIG_DFL);
-	if (go_receive(&words, control, &e) < 0) {
-		if (e.code != ERR_GONE)
-			(void)dprintf(2, "vial: %s\n", e.msg);
-		_exit(125);
-	}
+	if (go_receive(&words, control, &e) < 0)
+		go_fail(control, &e);
 	read_words(&w, &words, rt->source_name);
 	pid_t child = is_warm ? fork() : 0;
 	if (child == 0) {
@@ -210,10 +207,11 @@ static int start_guest(struct standin_box *b, struct err *e)
 	struct standin *s = b->owner;
 	const struct runtime *rt = s->environments->items[b->environment].tool.runtime;
 	struct wire_msg msg = { .kind = WIRE_ARMED, .box = b->number };
-	bool dies = s->dead_arms > 0;
+	bool dies = s->dead_arms > 0, dozes = s->dozing_arms > 0;
 	int pairs[4][2], near[WIRE_FDS_MAX], far[4];
 
 	s->dead_arms -= dies;
+	s->dozing_arms -= dozes;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[0]) < 0)
 		return err_sys(e, "socketpair");
 	for (int i = 0; i < 3; i++)
@@ -229,6 +227,10 @@ static int start_guest(struct standin_box *b, struct err *e)
 		enter(b, far);
 		if (dies)
 			_exit(42);
+		if (dozes) { /* what it was told is in its ear, but it does not hear it */
+			(void)usleep(50000);
+			_exit(42);
+		}
 		guest_main(rt, !(b->flags & WIRE_COLD), CONTROL);
 	}
 	(void)setpgid(b->pid, b->pid);

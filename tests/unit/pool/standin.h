@@ -34,6 +34,7 @@ struct standin {
 	/* what goes wrong: */
 	unsigned fail_arms;  /* of the next ones */
 	unsigned dead_arms;  /* of the next guests: they die before they hear a word */
+	unsigned dozing_arms; /* likewise, a little later */
 	bool is_deaf;        /* ARM is not answered */
 	bool is_mad;         /* filers answer nonsense */
 	bool loses;          /* guests that end are said to be lost */

@@ -152,6 +152,40 @@ TEST(large_files_arrive_whole)
 	CHECK_INT(b.keeper.filers, 0); /* nested input files are counted right */
 }
 
+TEST(files_that_do_not_go_together_are_an_error)
+{
+	for (size_t i = 0; i < 2; i++) {
+		auto_bench struct bench b;
+		struct told t;
+
+		OPEN(&b, &on_demand);
+		JOB(job, &b, ways[i], "echo never\n");
+		CHECK_JOB(vial_job_file(job, "a", "x", 1, &je));
+		CHECK_JOB(vial_job_file(job, "a/b", "x", 1, &je));
+		CHECK_RUN(run_job(&t, &b, job));
+		CHECK_INT(t.why.code, ERR_SYS);
+		CHECK_STR(t.why.msg, "it could not be started: a/b: Not a directory");
+		CHECK_INT(left_alive(&b, 0), 0);
+	}
+}
+
+TEST(files_that_do_not_fit_are_an_error)
+{
+	size_t size = 3u << 20;
+	auto_free char *bytes = calloc(1, size);
+	auto_bench struct bench b;
+	struct told t;
+
+	OPEN(&b, &on_demand);
+	JOB(job, &b, ENV_PYTHON, "echo never\n");
+	CHECK_JOB(vial_job_limit(job, "workspace", "1m", &je));
+	CHECK_JOB(vial_job_file(job, "big", bytes, size, &je));
+	CHECK_RUN(run_job(&t, &b, job));
+	CHECK_INT(t.why.code, ERR_SYS);
+	CHECK_STR(t.why.msg, "it could not be started: big: No space left on device");
+	CHECK_INT(b.keeper.arms, 1);
+}
+
 /* ---- the guest's word ------------------------------------------------------------------ */
 
 TEST(the_word_of_a_guest_makes_the_answer_early)
@@ -395,6 +429,12 @@ TEST(a_run_that_its_guest_never_heard_of_gets_another)
 	CHECK_RUN(run_code(&t, &b, ENV_PYTHON, "echo hi\n"));
 	CHECK_INT(t.why.code, ERR_SYS);
 	CHECK_INT(b.keeper.arms, 4);
+
+	b.keeper.dozing_arms = 1; /* small enough to be all in the socket */
+	CHECK_RUN(run_code(&t, &b, ENV_SH, "echo hi\n"));
+	CHECK_RESULT(t);
+	CHECK_STR(t.out, "hi\n");
+	CHECK_INT(b.keeper.arms, 6);
 }
 
 TEST(without_a_keeper_every_run_ends_with_an_error)
