@@ -71,15 +71,18 @@ def _concurrent(bench, unit, kept):
         time.sleep(HEAD_START_S)
     for thread in threads:
         thread.join()
-    after = _processes_after()
+    after = _processes_after(bench.vial)
     for test in unit.tests:
         facts.setdefault(test["id"], {}).setdefault("after", {}).update(after)
     return facts
 
 
-def _processes_after():
+def _processes_after(vial):
     taken, left = leftovers.wait_no_survivors(limit_s=3)
     leftovers.end(left)
+    if vial.served:
+        more, surplus = vial.served.wait_no_surplus(limit_s=3)
+        taken, left = taken + more, {**left, **surplus}
     return {"survivors": left, "survivors_s": taken}
 
 
@@ -109,7 +112,7 @@ class Case:
         run, facts = self._attack()
         after = facts.setdefault("after", {})
         if not self.shared:
-            after.update(_processes_after())
+            after.update(_processes_after(self.bench.vial))
         if "file_stops_growing" in self.after:
             self._watch_file(after)
         after["core_files"] = sorted(leftovers.core_files() - cores) + _core_names(run)
@@ -218,7 +221,8 @@ class Case:
             "wall_ms": run.wall_ms(), "reported_wall_ms": result.get("wall_ms"),
             "compile_ms": result.get("compile_ms"), "cpu_ms": result.get("cpu_ms"),
             "peak_memory": result.get("peak_memory"), "limit": result.get("limit"),
-            "rss_growth_mb": run.rss_mb - self.bench.hello_rss_mb,
+            "rss_growth_mb": max(run.rss_mb - self.bench.hello_rss_mb, run.daemon_mb),
+            "why_here": run.why_here,
             "complaints": list(run.complaints),
             "canary_seen": bool(PATTERN.search(text.encode("utf-8", "replace"))),
         }

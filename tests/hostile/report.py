@@ -41,6 +41,12 @@ class Report:
         for record in self.records:
             if record["verdict"] == "skipped":
                 reasons.setdefault(record["reasons"][0], []).append(record["id"])
+        here = {}
+        for record in self.records:
+            if record["facts"].get("why_here"):
+                here.setdefault(record["facts"]["why_here"], []).append(record["id"])
+        for reason, ids in here.items():
+            self.line("HERE %s: %s" % (", ".join(ids), reason))
         for reason, ids in reasons.items():
             self.line("SKIP %s: %s" % (", ".join(ids), reason))
         self.line("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % self.counts)

@@ -35,6 +35,8 @@ class Run:
         self.code = None          # vial's exit status; negative: it died of a signal
         self.elapsed_ms = 0.0
         self.rss_mb = 0.0         # most memory the vial process itself ever held
+        self.daemon_mb = 0.0      # by how much the daemon grew meanwhile
+        self.why_here = ""        # what the daemon does not offer; "": nothing was asked of it
         self.hung = False
         self.complaints = []
 
@@ -54,14 +56,30 @@ class Run:
         lines = self.noise.decode("utf-8", "replace").strip().splitlines()
         return lines[-1][:200] if lines else "(nothing)"
 
+    def refusal(self):
+        """Why the daemon did not take it; "" if it did."""
+        said = self.noise.decode("utf-8", "replace")
+        word, _, why = said.partition("--daemon: ")
+        return why.splitlines()[0] if word == "vial: " and self.code in (2, 125) else ""
+
+
+def daemon_command(command):
+    return command[:2] + ["--daemon"] + command[2:]
+
 
 class Vial:
-    """The program under test with the arguments and environment of every run."""
+    """
+    The program under test with the arguments and environment of every run.  With a daemon
+    every run goes there; one that it refuses is run here, and says so.
+    """
 
-    def __init__(self, path, environment, arguments=()):
+    def __init__(self, path, environment, arguments=(), served=None):
         self.path = path
-        self.environment = environment
+        self.environment = dict(environment, VIAL_NO_DAEMON="1")  # unless we say --daemon
         self.arguments = list(arguments)
+        self.served = served
+        if served:
+            self.environment["VIAL_SOCKET"] = served.path
 
     def command(self, language, arguments, source=None, code=None):
         command = [self.path, "run", "--json", "-l", LANGUAGE.get(language, language)]
@@ -74,11 +92,24 @@ class Vial:
     def run(self, command, directory, wall_s=DEFAULT_WALL_S, terminal=False):
         """Run to the end in an empty directory of its own, which is also its TMPDIR."""
         os.makedirs(directory, exist_ok=True)
+        why_here = ""
+        if self.served:
+            run = self._run_once(daemon_command(command), directory, wall_s, terminal)
+            why_here = run.refusal()
+        if not self.served or why_here:
+            run = self._run_once(command, directory, wall_s, terminal)
+            run.why_here = why_here
+        return run
+
+    def _run_once(self, command, directory, wall_s, terminal):
         run = Run()
         start = time.monotonic()
+        memory = self.served.memory_mb if self.served else lambda: 0.0
+        memory_before = memory()
         master, process = self._start(command, directory, terminal)
         try:
-            _collect(run, process, start + wall_s + SLACK_S)
+            for _ in _collect(run, process, start + wall_s + SLACK_S):
+                run.daemon_mb = max(run.daemon_mb, memory() - memory_before)
         finally:
             if master is not None:
                 os.close(master)
@@ -105,11 +136,13 @@ def _take_terminal():
 
 
 def _collect(run, process, deadline):
+    """Until its end; yields now and then, for whoever has something to look at."""
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ, "line")
         selector.register(process.stderr, selectors.EVENT_READ, "noise")
         gone_since = None
         while selector.get_map():
+            yield
             run.rss_mb = max(run.rss_mb, _peak_rss_mb(process.pid))
             for key, _ in selector.select(0.02 if not run.line else 0.2):
                 if key.data == "line" and not run.line:
