@@ -73,33 +73,38 @@ static void build_done(struct build *b)
 
 /* ---- places ---------------------------------------------------------------------------- */
 
-static int open_root(struct build *b, bool make, struct err *e)
-{
-	auto_free char *below = NULL;
-
-	if (make && b->host->environment_root[0]) {
-		if (asprintf(&below, "%s/.", b->host->environment_root) < 0)
-			return err_sys(e, "environments");
-		if (tree_make_parents(below, e) < 0)
-			return -1;
-	}
-	b->root_fd = environment_root(&b->root, b->host, e);
-	return b->root_fd < 0 ? -1 : 0;
-}
-
 /* Guests must be able to see it under its own name. */
-static int check_root(const struct build *b, struct err *e)
+static int check_root(const char *root, const char *name, struct err *e)
 {
 	auto_free char *venv = NULL;
-	bool is_tmp = strncmp(b->root, "/tmp/", 5) == 0;
+	bool is_tmp = strncmp(root, "/tmp/", 5) == 0;
 
-	if (asprintf(&venv, "%s/%s/" ENVIRONMENT_VENV, b->root, b->name) < 0)
+	if (asprintf(&venv, "%s/%s/" ENVIRONMENT_VENV, root, name) < 0)
 		return err_sys(e, "environments");
 	if (is_tmp || job_check_inside(venv, e) < 0)
 		return err_set(e, ERR_INVALID,
 			       "environments cannot lie in %.100s: sandboxes have their own there",
-			       b->root);
+			       root);
 	return 0;
+}
+
+static int make_root(const struct build *b, struct err *e)
+{
+	auto_free char *below = NULL;
+
+	if (!b->host->environment_root[0])
+		return err_set(e, ERR_HOST, "no place for environments: HOME is not set");
+	if (asprintf(&below, "%s/.", b->host->environment_root) < 0)
+		return err_sys(e, "environments");
+	if (check_root(b->host->environment_root, b->name, e) < 0)
+		return -1;
+	return tree_make_parents(below, e);
+}
+
+static int open_root(struct build *b, struct err *e)
+{
+	b->root_fd = environment_root(&b->root, b->host, e);
+	return b->root_fd < 0 ? -1 : 0;
 }
 
 /* .NAME.new, made and locked, and empty. */
@@ -205,8 +210,11 @@ static int read_path(struct build *b, const char *path, struct err *e)
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_sys(e, "%.100s", path);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		(void)err_sys(e, "%.100s", path);
+		e->code = ERR_INVALID; /* the caller named it */
+		return -1;
+	}
 	if (S_ISDIR(st.st_mode))
 		return read_dir(b, fd, true, e) < 0 ? err_context(e, "%.60s", path) : 0;
 	if (!S_ISREG(st.st_mode))
@@ -432,8 +440,8 @@ static int say_current(const struct build *b)
 
 static int build(struct build *b, struct err *e)
 {
-	if (open_root(b, true, e) < 0 || check_root(b, e) < 0 || read_source(b, e) < 0 ||
-	    check_source(b, e) < 0 || define(b, e) < 0 || claim(b, e) < 0)
+	if (make_root(b, e) < 0 || open_root(b, e) < 0 || check_root(b->root, b->name, e) < 0 ||
+	    read_source(b, e) < 0 || check_source(b, e) < 0 || define(b, e) < 0 || claim(b, e) < 0)
 		return -1;
 	if (is_current(b))
 		return say_current(b);
@@ -460,7 +468,7 @@ int vial_environment_remove(struct vial *host, const char *name, struct vial_err
 
 	if (environment_name(b.name, name, e) < 0)
 		return -1;
-	if (open_root(&b, false, e) < 0)
+	if (open_root(&b, e) < 0)
 		return e->code == ERR_GONE ? err_set(e, ERR_GONE, "no environment '%s'", b.name)
 					   : -1;
 	auto_close int dir =

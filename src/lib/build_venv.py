@@ -72,6 +72,12 @@ def canonical(name):
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def collected(line):
+    """The package that a line of pip's is about, or None."""
+    match = re.match(r"(?:Collecting|Processing) (?:\S*/)?([\w.]+(?:-[A-Za-z][\w.]*)*)", line)
+    return match and match[1]
+
+
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
@@ -163,8 +169,8 @@ class Build:
         return "# vial lock: %s %s, requirements %s" % (
             sys.implementation.cache_tag, sysconfig.get_platform(), digest)
 
-    def lock(self):
-        """The versions to install, one line each."""
+    def given_lock(self):
+        """The lock to follow, one line per package; None: resolve the requirements."""
         if "locked" in self.flags:
             return parse_lock(read("requirements.lock"))
         if "fitting" in self.flags:
@@ -172,17 +178,12 @@ class Build:
             if text.split("\n", 1)[0] == self.header():
                 return parse_lock(text)
             self.progress.log("the lock is for other requirements or another Python; resolving")
-        return self.resolve()
+        return None
 
-    def resolve(self):
-        report, count = WORK + "/report.json", 0
-        self.progress.show("resolve")
-        for line in self.pip("--dry-run", "--report", report, "-r", "requirements.txt"):
-            if line.startswith("Collecting "):
-                count += 1
-                self.progress.show("resolve", count, 0, line.split()[1])
+    def reported_lock(self, report):
+        """What pip says it has installed, as a lock."""
         lines = {}
-        for item in json.loads(read(report))["install"]:
+        for item in report["install"]:
             name, version = item["metadata"]["name"], item["metadata"]["version"]
             if item["is_direct"]:
                 raise Failure("%s is given by an address; name a version, so that it can be locked"
@@ -204,30 +205,39 @@ class Build:
                 return hashlib.sha256(file.read()).hexdigest()
         return ""
 
-    def install(self, wanted):
-        """Exactly what the lock says."""
-        options = [line for line in self.requirements.splitlines() if line.startswith("-")]
-        with open(WORK + "/install.txt", "w", encoding="utf-8") as file:
-            file.write("\n".join(options + wanted) + "\n")
-        site, seen = self.site(), 0
+    def install(self, lock):
+        """Install, and return the lock of what was installed."""
+        report, site = WORK + "/report.json", self.site()
+        args = ["--no-compile", "--no-warn-script-location", "--report", report, "-r"]
+        if lock is None:
+            step, total = "resolve", 0
+            args.append("requirements.txt")
+        else:
+            step, total = "download", len(lock)
+            options = [line for line in self.requirements.splitlines() if line.startswith("-")]
+            with open(WORK + "/install.txt", "w", encoding="utf-8") as file:
+                file.write("\n".join(options + lock) + "\n")
+            args += [WORK + "/install.txt", "--no-deps"]
+            if lock and all("--hash=" in line for line in lock):
+                args.append("--require-hashes")
 
         def installed():
             done = sorted((entry.stat().st_mtime, entry.name) for entry in os.scandir(site)
                           if entry.name.endswith(".dist-info"))
             return len(done), done[-1][1].split("-")[0] if done else ""
 
-        self.progress.show("download", 0, len(wanted))
-        args = ["--no-deps", "--no-compile", "--no-warn-script-location", "-r",
-                WORK + "/install.txt"]
-        if all("--hash=" in line for line in wanted):
-            args.append("--require-hashes")
-        for line in self.pip(*args) if wanted else ():
-            if line.startswith("Collecting "):
+        seen = 0
+        self.progress.show(step, 0, total)
+        for line in self.pip(*args):
+            if collected(line):
                 seen += 1
-                self.progress.show("download", seen, len(wanted), line.split("==")[0].split()[1])
+                self.progress.show(step, seen, total, collected(line))
             elif line.startswith("Installing collected packages"):
-                self.progress.show("install", 0, len(wanted), count=installed)
-        self.verify(site, wanted)
+                self.progress.show("install", 0, line.count(",") + 1, count=installed)
+        if lock is None:
+            lock = self.reported_lock(json.loads(read(report)))
+        self.verify(site, lock)
+        return lock
 
     @staticmethod
     def verify(site, wanted):
@@ -262,8 +272,7 @@ class Build:
         subprocess.run([os.path.realpath(sys.executable), "-I", "-m", "venv", "--without-pip",
                         self.venv],
                        check=True)
-        lock = self.lock()
-        self.install(lock)
+        lock = self.install(self.given_lock())
         self.compile()
         with open("requirements.lock", "w", encoding="utf-8") as file:
             file.write("\n".join([self.header(), *lock, ""]))

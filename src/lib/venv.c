@@ -293,8 +293,10 @@ static int set_dirs(struct vial_job *job, const struct venv_spec *spec, struct e
 		char inside[32];
 
 		(void)snprintf(inside, sizeof(inside), "/links/%u", i);
-		if (vial_job_dir(job, spec->want->find_links[i], inside, 0, error) < 0)
+		if (vial_job_dir(job, spec->want->find_links[i], inside, 0, error) < 0) {
+			e->code = ERR_INVALID; /* the caller named it */
 			return -1;
+		}
 	}
 	return 0;
 }
