@@ -38,7 +38,7 @@ static bool find_api(void)
 /* ---- the end ------------------------------------------------------------------------------- */
 
 static struct {
-	PyObject *run_exitfuncs, *thread_count, *collect;
+	PyObject *run_exitfuncs, *thread_count, *collect, *unfreeze;
 	struct loaded {
 		PyObject *module, *names; /* borrowed: both live as long as the process */
 		intptr_t size;            /* of names, when it was loaded */
@@ -56,13 +56,18 @@ static PyObject *call(PyObject *callable)
 	return answer;
 }
 
+static void release(PyObject *o)
+{
+	if (o)
+		py.Py_DecRef(o);
+}
+
 static PyObject *module_named(const char *name)
 {
 	PyObject *key = py.PyUnicode_FromString(name);
 	PyObject *module = key ? py.PyImport_GetModule(key) : NULL;
 
-	if (key)
-		py.Py_DecRef(key);
+	release(key);
 	if (!module)
 		py.PyErr_Clear();
 	return module;
@@ -77,12 +82,19 @@ static PyObject *attribute(PyObject *o, const char *name)
 	return value;
 }
 
+static PyObject *attribute_of(const char *name, const char *function)
+{
+	PyObject *module = module_named(name), *found = attribute(module, function);
+
+	release(module);
+	return found;
+}
+
 static bool is_true(PyObject *o)
 {
 	bool yes = o && py.PyObject_IsTrue(o) == 1;
 
-	if (o)
-		py.Py_DecRef(o);
+	release(o);
 	return yes;
 }
 
@@ -102,38 +114,36 @@ static bool is_alone(void)
 
 static void end_threads(void)
 {
-	PyObject *threading = module_named("threading"),
-		 *method = attribute(threading, "_shutdown");
+	PyObject *threading = module_named("threading");
+	PyObject *method = attribute(threading, "_shutdown");
 	PyObject *done = method ? py.PyObject_CallFunction(method, NULL) : NULL;
 
-	if (done)
-		py.Py_DecRef(done);
-	else if (method)
+	if (method && !done)
 		py.PyErr_WriteUnraisable(threading);
-	if (method)
-		py.Py_DecRef(method);
-	if (threading)
-		py.Py_DecRef(threading);
+	release(done);
+	release(method);
+	release(threading);
 }
 
 /* As it does itself: a failure is told for stdout only. */
 static int flush(const char *name, bool tell)
 {
-	PyObject *file = py.PySys_GetObject(name), *method = NULL;
+	PyObject *file = py.PySys_GetObject(name);
 
 	if (!file || file == py._Py_NoneStruct || is_true(attribute(file, "closed")))
 		return 0;
-	method = py.PyObject_GetAttrString(file, "flush");
+	py.Py_IncRef(file);
+	PyObject *method = py.PyObject_GetAttrString(file, "flush");
 	PyObject *done = method ? py.PyObject_CallFunction(method, NULL) : NULL;
-	if (method)
-		py.Py_DecRef(method);
-	if (done)
-		py.Py_DecRef(done);
-	else if (tell)
+	bool failed = !done;
+	if (failed && tell)
 		py.PyErr_WriteUnraisable(file);
-	else
+	else if (failed)
 		py.PyErr_Clear();
-	return done ? 0 : -1;
+	release(done);
+	release(method);
+	release(file);
+	return failed ? -1 : 0;
 }
 
 static int flush_both(void)
@@ -147,18 +157,10 @@ static int flush_both(void)
 
 /* A module of the program's, or whatever it put in sys.modules. */
 struct owned {
-	PyObject *key, *module;
-	PyObject *names;  /* the module's, or NULL; they may die with it */
-	PyObject *canary; /* a weak reference to something among them, which tells */
+	PyObject *key, *value;
+	PyObject *module; /* weak references: to the value, if it is a module, */
+	PyObject *canary; /* and to something among its names, which may outlive it */
 };
-
-static void collect(void)
-{
-	PyObject *found = call(zygote.collect);
-
-	if (found)
-		py.Py_DecRef(found);
-}
 
 /* As _PyModule_Clear(): what is private first. */
 static void clear_names(PyObject *names)
@@ -177,8 +179,7 @@ static void clear_names(PyObject *names)
 			py.PyErr_Clear();
 		}
 	}
-	if (keys)
-		py.Py_DecRef(keys);
+	release(keys);
 }
 
 /* What the program added to a module that was there before it. */
@@ -198,19 +199,59 @@ static void clear_added(const struct loaded *l)
 		(void)py.PyDict_SetItem(l->names, added[i], py._Py_NoneStruct);
 }
 
-static void set_canary(struct owned *o)
+static void let_go(struct owned *o, PyObject *modules)
 {
-	if (py.PyObject_IsInstance(o->module, py.PyModule_Type) != 1)
-		return;
-	PyObject *canary = py.PySet_New(NULL), *key = py.PyUnicode_FromString("");
+	if (py.PyObject_IsInstance(o->value, py.PyModule_Type) == 1) {
+		PyObject *canary = py.PySet_New(NULL), *key = py.PyUnicode_FromString("");
+		PyObject *names = py.PyModule_GetDict(o->value);
 
-	o->names = py.PyModule_GetDict(o->module);
-	if (canary && key && py.PyDict_SetItem(o->names, key, canary) == 0)
-		o->canary = py.PyWeakref_NewRef(canary, NULL);
-	if (canary)
-		py.Py_DecRef(canary);
-	if (key)
-		py.Py_DecRef(key);
+		if (canary && key && py.PyDict_SetItem(names, key, canary) == 0)
+			o->canary = py.PyWeakref_NewRef(canary, NULL);
+		o->module = py.PyWeakref_NewRef(o->value, NULL);
+		release(canary);
+		release(key);
+	}
+	py.Py_DecRef(o->value);
+	(void)py.PyDict_SetItem(modules, o->key, py._Py_NoneStruct);
+}
+
+/* What a weak reference refers to, or NULL.  Release it. */
+static PyObject *alive(PyObject *reference)
+{
+	PyObject *o = call(reference);
+
+	if (o != py._Py_NoneStruct)
+		return o;
+	release(o);
+	return NULL;
+}
+
+static bool is_alive(PyObject *reference)
+{
+	PyObject *o = alive(reference);
+
+	release(o);
+	return o;
+}
+
+static bool any_left(const struct owned *owned, size_t count)
+{
+	while (count-- > 0)
+		if (is_alive(owned[count].canary))
+			return true;
+	return false;
+}
+
+/* The classes it has seen are kept by caches of a module that stays: typing.List[X] keeps X. */
+static void empty_caches(void)
+{
+	PyObject *functions = attribute_of("typing", "_cleanups");
+	intptr_t count = functions ? py.PyList_Size(functions) : 0;
+
+	for (intptr_t i = 0; i < count; i++)
+		release(call(py.PyList_GetItem(functions, i)));
+	release(functions);
+	py.PyErr_Clear();
 }
 
 static int by_module(const void *a, const void *b)
@@ -241,13 +282,17 @@ static size_t find_owned(struct owned *ret, size_t max, PyObject *modules)
 			continue;
 		py.Py_IncRef(key);
 		py.Py_IncRef(value);
-		ret[count++] = (struct owned){ .key = key, .module = value };
+		ret[count++] = (struct owned){ .key = key, .value = value };
 	}
 	return count;
 }
 
+/* As Py_FinalizeEx() does it.  False: something of the program's is still there, held by what we
+ * do not take apart. */
 static bool end_modules(void)
 {
+	/* With its modules, what Python itself imports to show a source line is gone. */
+	static const char *const helpers[] = { "io", "traceback", NULL };
 	PyObject *modules = py.PyImport_GetModuleDict();
 	size_t max = (size_t)py.PyDict_Size(modules);
 	auto_free struct owned *owned = calloc(max + 1, sizeof(*owned));
@@ -255,21 +300,25 @@ static bool end_modules(void)
 
 	if (!owned)
 		return false;
-	for (size_t i = 0; i < count; i++) {
-		set_canary(&owned[i]);
-		py.Py_DecRef(owned[i].module);
-		(void)py.PyDict_SetItem(modules, owned[i].key, py._Py_NoneStruct);
+	for (size_t i = 0; helpers[i]; i++) {
+		PyObject *key = py.PyUnicode_FromString(helpers[i]);
+		(void)py.PyDict_SetItem(modules, key, py._Py_NoneStruct);
+		release(key);
 	}
-	collect();
-	while (count-- > 0) {
-		PyObject *canary = call(owned[count].canary);
-		if (canary && canary != py._Py_NoneStruct) {
-			py.Py_IncRef(owned[count].names); /* some live by what is among them */
-			clear_names(owned[count].names);
-			py.Py_DecRef(owned[count].names);
-		}
-		if (canary)
-			py.Py_DecRef(canary);
+	for (size_t i = 0; i < count; i++)
+		let_go(&owned[i], modules);
+	release(call(zygote.collect));
+	for (size_t i = count; i-- > 0;) {
+		PyObject *module = alive(owned[i].module);
+		if (module)
+			clear_names(py.PyModule_GetDict(module));
+		release(module);
+	}
+	if (any_left(owned, count)) {
+		empty_caches();
+		release(call(zygote.collect));
+		if (any_left(owned, count))
+			return false;
 	}
 	for (size_t i = 0; i < zygote.count; i++)
 		clear_added(&zygote.loaded[i]);
@@ -329,13 +378,11 @@ static bool end_quickly(int *ret)
 	if (is_watched() || !is_alone())
 		return false;
 	end_threads();
-	PyObject *done = call(zygote.run_exitfuncs); /* each failure was told when it happened */
-	if (done)
-		py.Py_DecRef(done);
+	release(call(zygote.run_exitfuncs)); /* each failure was told when it happened */
 	if (!is_alone())
 		return false;
 	int before = flush_both();
-	collect();
+	release(call(zygote.collect));
 	end_sys();
 	if (!end_modules())
 		return false;
@@ -347,14 +394,21 @@ static bool end_quickly(int *ret)
 
 static struct patch at_finalize, at_exit;
 
+/* Python's own functions, and all of its objects theirs to find. */
+static void give_way(void)
+{
+	release(call(zygote.unfreeze));
+	patch_out(&at_finalize);
+	patch_out(&at_exit);
+}
+
 static int finalize_instead(void)
 {
 	int status;
 
 	if (end_quickly(&status))
 		return status;
-	patch_out(&at_finalize);
-	patch_out(&at_exit);
+	give_way();
 	return py.Py_FinalizeEx();
 }
 
@@ -363,8 +417,7 @@ static void exit_instead(int status)
 	int failed;
 
 	if (!end_quickly(&failed)) {
-		patch_out(&at_finalize);
-		patch_out(&at_exit);
+		give_way();
 		py.Py_Exit(status);
 	}
 	exit(failed < 0 ? 120 : status);
@@ -372,13 +425,17 @@ static void exit_instead(int status)
 
 /* ---- the zygote ---------------------------------------------------------------------------- */
 
-static PyObject *attribute_of(const char *name, const char *function)
+/* What was frozen is not searched for garbage; but the program's own names have to be. */
+static void thaw_main(void)
 {
-	PyObject *module = module_named(name), *found = attribute(module, function);
+	PyObject *main = module_named("__main__");
+	PyObject *names = main ? py.PyModule_GetDict(main) : NULL;
 
-	if (module)
-		py.Py_DecRef(module);
-	return found;
+	if (names) {
+		py.PyObject_GC_UnTrack(names);
+		py.PyObject_GC_Track(names);
+	}
+	release(main);
 }
 
 static bool note_modules(void)
@@ -391,7 +448,7 @@ static bool note_modules(void)
 		return false;
 	while (py.PyDict_Next(modules, &at, &key, &value)) {
 		const char *name = py.PyUnicode_AsUTF8(key);
-		if (!name || strcmp(name, "__main__") == 0 || strcmp(name, "sitecustomize") == 0 ||
+		if (!name || strcmp(name, "__main__") == 0 ||
 		    py.PyObject_IsInstance(value, py.PyModule_Type) != 1)
 			continue;
 		PyObject *names = py.PyModule_GetDict(value);
@@ -410,9 +467,12 @@ void python_prepare(void)
 	zygote.run_exitfuncs = attribute_of("atexit", "_run_exitfuncs");
 	zygote.thread_count = attribute_of("_thread", "_count");
 	zygote.collect = attribute_of("gc", "collect");
+	zygote.unfreeze = attribute_of("gc", "unfreeze");
 	zygote.libraries = libraries();
 	python_find_name();
-	if (!zygote.run_exitfuncs || !zygote.thread_count || !zygote.collect || !note_modules() ||
+	thaw_main();
+	if (!zygote.run_exitfuncs || !zygote.thread_count || !zygote.collect || !zygote.unfreeze ||
+	    !note_modules() ||
 	    patch_in(&at_finalize, (void *)py.Py_FinalizeEx, (void (*)(void))finalize_instead) < 0)
 		return;
 	if (patch_in(&at_exit, (void *)py.Py_Exit, (void (*)(void))exit_instead) < 0)

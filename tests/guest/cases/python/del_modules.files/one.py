@@ -1,0 +1,4 @@
+class D:
+    def __init__(self, n): self.n = n
+    def __del__(self): print('del', self.n)
+a = D('one.a')

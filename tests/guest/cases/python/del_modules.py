@@ -1,0 +1,3 @@
+import one
+import two
+print('main done')

@@ -1,0 +1,2 @@
+import time
+print(time.tzname, time.timezone, time.strftime('%H %Z', time.localtime(0)))

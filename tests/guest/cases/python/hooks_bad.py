@@ -1,0 +1,3 @@
+import sys
+sys.excepthook = lambda *a: 1 / 0
+raise ValueError('x')

@@ -1,0 +1,2 @@
+for i in range(20000):
+    print(i)

@@ -1,0 +1,3 @@
+import sys
+print(sys.argv, __file__, sys.path[0])
+import beside

@@ -1,0 +1,2 @@
+import json
+print(json.__file__, __name__)

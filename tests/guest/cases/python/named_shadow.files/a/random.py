@@ -1,0 +1,1 @@
+mine = 'beside the program'

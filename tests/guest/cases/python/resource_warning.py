@@ -1,0 +1,4 @@
+import warnings
+warnings.simplefilter('always')
+f = open(__file__)
+def g(): return f

@@ -1,0 +1,1 @@
+mine = 'the one beside'

@@ -1,0 +1,2 @@
+﻿print('bom')
+print('crlf')

@@ -1,0 +1,3 @@
+import sys, os
+os.close(2)
+raise ValueError

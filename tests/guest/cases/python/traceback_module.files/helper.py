@@ -1,0 +1,3 @@
+def go():
+    import json
+    json.loads('{')

@@ -1,0 +1,2 @@
+print(nmae)
+name = 1

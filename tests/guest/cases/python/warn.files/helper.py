@@ -1,0 +1,3 @@
+import warnings
+warnings.warn('hidden', DeprecationWarning)
+warnings.warn('seen')

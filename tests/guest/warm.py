@@ -1,0 +1,302 @@
+"""warm - interpreters, fresh and warm, for `run`."""
+import collections
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import socket
+import struct
+import subprocess
+import threading
+
+SECONDS = 60  # a hang, not a measure of speed
+CONTROL_FD = 1000
+DONE = ord("d")
+
+Language = collections.namedtuple("Language", "tool flags program env boot boot_env forks")
+End = collections.namedtuple("End", "stdout stderr status files word faults")
+
+LANGUAGES = {
+    "python": Language(
+        "/usr/bin/python3", ["-s"], "main.py",
+        {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"},
+        ["python/sitecustomize.py"],
+        {"PYTHONPATH": "{boot}", "LD_PRELOAD": "{boot}/guest.so"}, True),
+}
+
+
+class Place:
+    """Where everything happens: one directory for programs, one for what makes them wait."""
+
+    def __init__(self, root, shared_object, boot):
+        self.box = os.path.join(root, "box")
+        self.home = os.path.join(root, "home")
+        self.root, self.shared_object, self.boot = root, shared_object, boot
+        os.makedirs(self.box)
+        os.makedirs(self.home)
+
+    def install(self, language):
+        folder = os.path.join(self.root, "boot-" + language)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        for name in LANGUAGES[language].boot:
+            shutil.copy(self.boot / name, folder)
+        shutil.copy(self.shared_object, os.path.join(folder, "guest.so"))
+        return folder
+
+    def empty(self):
+        for path in pathlib.Path(self.box).iterdir():
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+    def fill(self, files):
+        self.empty()
+        for name, content in files.items():
+            path = pathlib.Path(self.box, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+    def files(self):
+        return {path.relative_to(self.box).as_posix(): path.read_bytes()
+                for path in sorted(pathlib.Path(self.box).rglob("*")) if path.is_file()}
+
+
+def record(kind, content=b""):
+    return struct.pack("<II", ord(kind), len(content)) + content
+
+
+class Interpreter:
+    def __init__(self, place, language, tool):
+        self.place, self.language, self.tool = place, language, tool
+        self.row = LANGUAGES[language]
+        self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": place.home, "LANG": "C.UTF-8",
+                    "TERM": "dumb", **self.row.env}
+        boot = place.install(language)
+        self.boot_env = {name: value.format(boot=boot) for name, value in self.row.boot_env.items()}
+
+    def command(self, program=None):
+        return [self.tool, *self.row.flags, program or self.row.program]
+
+    def run_fresh(self, case):
+        self.place.fill(case.files)
+        process = subprocess.Popen(self.command(case.program) + case.args, cwd=self.place.box,
+                                   env={**self.env, **case.env}, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        stdout, stderr = process.communicate(case.stdin, timeout=SECONDS)
+        return End(stdout, stderr, process.returncode, self.place.files(), None, None)
+
+    def records(self, case):
+        sent = b"" if case.program == self.row.program else record("n", case.program.encode())
+        for name, content in case.files.items():
+            sent += record("f", name.encode() + b"\0" + content)
+        for arg in case.args:
+            sent += record("a", arg.encode())
+        for pair in case.env.items():
+            sent += record("e", "=".join(pair).encode())
+        return sent + record("r")
+
+    def start(self, fd, **more):
+        """With a descriptor where a guest or a zygote looks for it."""
+        os.dup2(fd, CONTROL_FD)
+        try:
+            return subprocess.Popen(self.command(), cwd=self.place.box, pass_fds=[CONTROL_FD],
+                                    env={**self.env, **self.boot_env, **more.pop("env", {})}, **more)
+        finally:
+            os.close(CONTROL_FD)
+
+
+class Reader(threading.Thread):
+    def __init__(self, read):
+        super().__init__(daemon=True)
+        self.read, self.content = read, b""
+        self.start()
+
+    def run(self):
+        while True:
+            more = self.read(65536)
+            if not more:
+                return
+            self.content += more
+
+    def end(self):
+        self.join(SECONDS)
+        if self.is_alive():
+            raise TimeoutError("a stream that does not end")
+        return self.content
+
+
+def last_word(content):
+    if not content:
+        return None
+    kind, size, status = struct.unpack("<IIi", content)
+    return status if (kind, size) == (DONE, 4) else -1
+
+
+class Talk:
+    """What goes into a guest and what comes out of it."""
+
+    def __init__(self):
+        self.control, self.inside = socket.socketpair()
+        self.control.settimeout(SECONDS)
+        self.pipes = [os.pipe(), os.pipe(), os.pipe()]
+        self.given = [self.pipes[0][0], self.pipes[1][1], self.pipes[2][1]]
+
+    def close_given(self):
+        for fd in self.given:
+            os.close(fd)
+        self.inside.close()
+
+    def hold(self, sent, stdin):
+        readers = [Reader(lambda size, fd=fd: os.read(fd, size))
+                   for fd in (self.pipes[1][0], self.pipes[2][0])]
+        self.control.sendall(sent)
+        word = Reader(self._receive)
+        with contextlib.suppress(BrokenPipeError), open(self.pipes[0][1], "wb", 0) as file:
+            while stdin:
+                stdin = stdin[file.write(stdin):]
+        content = [reader.end() for reader in readers]
+        for fd in (self.pipes[1][0], self.pipes[2][0]):
+            os.close(fd)
+        return content, word
+
+    def _receive(self, size):
+        try:
+            return self.control.recv(size)
+        except ConnectionResetError:
+            return b""
+
+
+class Forked(Interpreter):
+    """Guests of a zygote."""
+
+    def __enter__(self):
+        self.orders, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.orders.settimeout(SECONDS)
+        self.place.fill({self.row.program: self.rehearsal()})
+        self.zygote = self.start(inside.fileno(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        inside.close()
+        if not self.orders.recv(4096):
+            raise RuntimeError("the zygote died")
+        return self
+
+    def rehearsal(self):
+        path = self.place.boot / self.language / self.row.program
+        return path.read_bytes() if path.exists() else b"\n"
+
+    def __exit__(self, *_):
+        self.orders.close()
+        self.zygote.wait(SECONDS)
+        self.zygote.stdin.close()
+        self.zygote.stdout.close()
+
+    def run_warm(self, case):
+        self.place.empty()
+        talk = Talk()
+        socket.send_fds(self.orders, [self.place.box.encode()],
+                        [*talk.given, talk.inside.fileno()])
+        talk.close_given()
+        (stdout, stderr), word = talk.hold(self.records(case), case.stdin)
+        status, faults = struct.unpack("ii", self.orders.recv(4096))
+        said = last_word(word.end())
+        talk.control.close()
+        return End(stdout, stderr, os.waitstatus_to_exitcode(status), self.place.files(),
+                   said, faults)
+
+
+class Parked(Interpreter):
+    """Each started by itself, and used once."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def run_warm(self, case):
+        self.place.empty()
+        talk = Talk()
+        process = self.start(talk.inside.fileno(), stdin=talk.given[0], stdout=talk.given[1],
+                             stderr=talk.given[2])
+        talk.close_given()
+        (stdout, stderr), word = talk.hold(self.records(case), case.stdin)
+        status = process.wait(SECONDS)
+        said = last_word(word.end())
+        talk.control.close()
+        return End(stdout, stderr, status, self.place.files(), said, None)
+
+
+def start(place, language, tool):
+    kind = Forked if LANGUAGES[language].forks else Parked
+    return kind(place, language, tool)
+
+
+# ---- further tests ---------------------------------------------------------------------------
+
+Program = collections.namedtuple("Program", "files program args env stdin")
+
+
+def program(interpreter, text):
+    name = interpreter.row.program
+    return Program({name: text.encode()}, name, [], {}, b"")
+
+
+DRAWS = {
+    "python": """
+import os, random, secrets, sys, tempfile, uuid
+print(random.random())
+print(random.Random().random())
+print(secrets.token_hex(8))
+print(uuid.uuid4())
+print(uuid.uuid1())
+print(next(tempfile._get_candidate_names()))
+print(os.urandom(8).hex())
+import ssl
+print(ssl.RAND_bytes(8).hex())
+import multiprocessing.process
+print(bytes(multiprocessing.process.current_process().authkey).hex())
+import hashlib
+try:
+    import numpy
+    print(numpy.random.rand())
+    print(numpy.random.default_rng().random())
+except ImportError:
+    pass
+""",
+}
+TIMES = 200
+
+
+def nothing_is_drawn_twice(interpreter):
+    seen = collections.Counter()
+    for _ in range(TIMES):
+        end = interpreter.run_warm(program(interpreter, DRAWS[interpreter.language]))
+        if end.status != 0:
+            return end.stderr.decode("utf-8", "replace").splitlines()
+        seen.update(enumerate(end.stdout.split()))
+    return ["value %d: %s %d times" % (place, value.decode(), times)
+            for (place, value), times in seen.items() if times > 1]
+
+
+def a_closed_socket_ends_it(interpreter):
+    """Nobody needs this guest: it goes away by itself, and says nothing."""
+    talk = Talk()
+    socket.send_fds(interpreter.orders, [interpreter.place.box.encode()],
+                    [*talk.given, talk.inside.fileno()])
+    talk.close_given()
+    talk.control.shutdown(socket.SHUT_RDWR)
+    talk.control.close()
+    status, _ = struct.unpack("ii", interpreter.orders.recv(4096))
+    output = b"".join(os.read(pipe[0], 4096) for pipe in talk.pipes[1:])
+    for fd in (talk.pipes[0][1], talk.pipes[1][0], talk.pipes[2][0]):
+        os.close(fd)
+    return [] if (os.waitstatus_to_exitcode(status), output) == (125, b"") else \
+        ["status %d, output %r" % (status, output)]
+
+
+def tests(language):
+    found = []
+    if language in DRAWS:
+        found.append(("nothing_is_drawn_twice", nothing_is_drawn_twice))
+    if LANGUAGES[language].forks:
+        found.append(("a_closed_socket_ends_it", a_closed_socket_ends_it))
+    return found
