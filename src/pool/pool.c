@@ -207,13 +207,16 @@ static void refill(struct pool *pool, uint64_t now)
 			sandbox_discard(holder_of(pool->kept[i].armed.next, struct sandbox, armed));
 }
 
+/* What fails while we wait already was ordered before: many at once are one failure. */
 void pool_note_failure(struct kept *kept, const struct err *why)
 {
-	uint64_t wait = RETRY_MIN_US << (kept->failures < 7 ? kept->failures : 7);
+	uint64_t now = loop_now(), wait = RETRY_MIN_US << (kept->failures < 7 ? kept->failures : 7);
 
+	if (kept->retry_us > now)
+		return;
 	kept->failures++;
 	kept->why = *why;
-	kept->retry_us = loop_now() + (wait < RETRY_MAX_US ? wait : RETRY_MAX_US);
+	kept->retry_us = now + (wait < RETRY_MAX_US ? wait : RETRY_MAX_US);
 }
 
 /* ---- what is done at the end of a round ------------------------------------------------ */
@@ -272,6 +275,8 @@ int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *h
 	list_init(&pool->runs);
 	list_init(&pool->queue);
 	list_init(&pool->due);
+	if (host_cgroups(&pool->cgroups, host, e) < 0)
+		return -1;
 	pool->kept = calloc(environments->count + 1, sizeof(*pool->kept));
 	if (!pool->kept)
 		return err_sys(e, "pool");

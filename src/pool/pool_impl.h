@@ -97,6 +97,7 @@ struct pool {
 	struct loop *loop;
 	struct watch keeper;
 	struct vial *host;
+	struct cgroup_host *cgroups; /* the host's */
 	const struct environments *environments;
 	struct pool_options options;
 	struct kept *kept; /* one per environment */

@@ -196,8 +196,7 @@ static int take_fds(struct sandbox *box, const int *fds, size_t *fd_count, struc
 	memcpy(box->fds, fds, sizeof(box->fds));
 	size_t trees = *fd_count - WIRE_FD_CGROUP;
 	*fd_count = 0;
-	return trees ? cgroup_view(&box->cgroup, box->pool->host->cgroups, fds + WIRE_FD_CGROUP,
-				   trees, e)
+	return trees ? cgroup_view(&box->cgroup, box->pool->cgroups, fds + WIRE_FD_CGROUP, trees, e)
 		     : 0;
 }
 
@@ -237,7 +236,7 @@ static void on_failed(struct sandbox *box, const struct err *why)
 			pool_note_failure(kept_of(box), why);
 		sandbox_made(box);
 		box->state = SANDBOX_ENDING;
-		if (run && (run->is_retried || !passes))
+		if (run && run->is_queued && (run->is_retried || !passes))
 			run_end_later(run, why);
 		else if (run)
 			run->is_retried = true; /* it waits on, for another */

@@ -270,8 +270,8 @@ static int arm(struct standin *s, const struct wire_msg *msg, struct err *e)
 				   .workspace = -1,
 				   .lease.fd = -1 };
 	if (make_workspace(b, e) < 0 || ids_lease(&b->lease, &s->host->ids, e) < 0 ||
-	    (cgroup_version(s->host->cgroups) != CGROUP_NONE &&
-	     cgroup_create(&b->cgroup, s->host->cgroups, b->lease.index, "", &b->limits, e) < 0) ||
+	    (cgroup_version(s->cgroups) != CGROUP_NONE &&
+	     cgroup_create(&b->cgroup, s->cgroups, b->lease.index, "", &b->limits, e) < 0) ||
 	    start_guest(b, e) < 0) {
 		box_done(b);
 		return -1;
@@ -391,6 +391,8 @@ int standin_open(struct standin *s, struct loop *loop, int socket, struct vial *
 	s->loop = loop;
 	s->host = host;
 	s->environments = environments;
+	if (host_cgroups(&s->cgroups, host, &s->e) < 0)
+		return -1;
 	s->orders = (struct watch){ .fd = socket, .on_ready = on_order };
 	return loop_watch(loop, &s->orders, EPOLLIN, &s->e);
 }

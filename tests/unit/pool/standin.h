@@ -27,6 +27,7 @@ struct standin {
 	struct loop *loop;
 	struct watch orders;
 	struct vial *host;
+	struct cgroup_host *cgroups;
 	const struct environments *environments;
 	struct standin_box boxes[64];
 	unsigned arms, kills, nexts, filers; /* orders so far */

@@ -2,7 +2,7 @@
 
 #include "lib/job.h"
 
-#include <fcntl.h>
+#include <signal.h>
 
 #define CHECK_JOB(call)                                                                            \
 	do {                                                                                       \
@@ -54,6 +54,25 @@ TEST(an_armed_sandbox_that_dies_is_replaced)
 	CHECK_INT(b.keeper.arms, 4);
 	CHECK_RUN(run_code(&t, &b, ENV_PYTHON, "echo hi\n"));
 	CHECK_RESULT(t);
+}
+
+/* As when all they were forked from dies: that is one misfortune, not many. */
+TEST(many_that_die_at_once_do_not_close_an_environment)
+{
+	auto_bench struct bench b;
+	struct told t;
+	struct pool_options options = { .armed_min = 6, .boxes_max = 12, .queue_max = 8 };
+
+	OPEN(&b, &options);
+	pass_time(&b, 300);
+	CHECK_INT(state_of(&b, ENV_PYTHON).armed, 6);
+	for (size_t i = 0; i < 64; i++)
+		if (b.keeper.boxes[i].in_use)
+			CHECK(kill(b.keeper.boxes[i].pid, SIGKILL) == 0);
+	pass_time(&b, 50);
+	CHECK_RUN(run_code(&t, &b, ENV_PYTHON, "echo hi\n"));
+	CHECK_RESULT(t);
+	CHECK_INT(left_alive(&b, 6), 6);
 }
 
 TEST(only_what_fits_is_used)
@@ -265,7 +284,7 @@ TEST(an_environment_that_keeps_failing_is_left_alone_for_a_while)
 	OPEN(&b, &options);
 	b.keeper.fail_arms = 1000;
 	pass_time(&b, 1500);
-	/* Two at a time, after 0.1, 0.4 ... seconds: not a storm. */
+	/* Two at a time, after 0.1, 0.3, 0.7 seconds ...: not a storm. */
 	CHECK(b.keeper.arms >= 4 && b.keeper.arms <= 12);
 	unsigned before = b.keeper.arms;
 	CHECK(start_code(&t, &b, ENV_PYTHON, "echo hi\n") == -1);
