@@ -202,9 +202,23 @@ static int take_word(struct buf *words, struct input *in, const struct go_record
 	return check_word((enum go_kind)record->kind, words->data + start, e);
 }
 
+static int take_key(struct go_words *ret, struct input *in, uint32_t len, struct err *e)
+{
+	if (len != GO_KEY_LEN)
+		return err_set(e, ERR_INVALID, "a key of %u bytes", len);
+	for (size_t have = 0, n; have < GO_KEY_LEN; have += n) {
+		const char *bytes = take(in, GO_KEY_LEN - have, &n, e);
+		if (!bytes)
+			return -1;
+		memcpy(ret->key + have, bytes, n);
+	}
+	ret->has_key = true;
+	return 0;
+}
+
 /* ---- all of it ------------------------------------------------------------------------- */
 
-static int take_all(struct buf *words, struct input *in, struct err *e)
+static int take_all(struct go_words *ret, struct buf *words, struct input *in, struct err *e)
 {
 	for (int i = 0; i < RECORDS_MAX; i++) {
 		struct go_record record;
@@ -222,6 +236,9 @@ static int take_all(struct buf *words, struct input *in, struct err *e)
 		case GO_ARG:
 		case GO_ENV:
 			done = take_word(words, in, &record, e);
+			break;
+		case GO_KEY:
+			done = take_key(ret, in, record.len, e);
 			break;
 		case GO_RUN:
 			if (record.len > 0 || in->at != in->end)
@@ -243,7 +260,8 @@ int go_receive(struct go_words *ret, int control, struct err *e)
 
 	in.fd = control; /* no initializer: it would clear the bytes, too */
 	in.at = in.end = 0;
-	if (take_all(&words, &in, e) < 0)
+	ret->has_key = false;
+	if (take_all(ret, &words, &in, e) < 0)
 		return -1;
 	ret->len = words.len;
 	ret->bytes = take_ptr(&words.data);

@@ -14,26 +14,34 @@
  *   GO_SOURCE the name of another file that is compiled with the program
  *   GO_ARG   an argument of the program
  *   GO_ENV   NAME=value
+ *   GO_KEY   GO_KEY_LEN bytes that nobody can guess; once, for interpreters that are warm
  *   GO_RUN   nothing more: run
  *
- * What the guest says back is one record, when its interpreter has finished and is
- * about to exit: GO_DONE with four bytes, the exit status, low byte first.  It is only a
- * word, good for an early answer; the end itself is the keeper's to tell.  One that could not
- * become its program says GO_FAILED and a struct err instead.
+ * One that cannot become its program says GO_FAILED and a struct err.  Else the socket is closed
+ * before the program runs: that finds nothing but its three descriptors.
+ *
+ * When its interpreter has finished and is about to exit, it says so on stderr, as long as that is
+ * the pipe that it was given: the key and a byte, its exit status, in one piece, for
+ * the reader to take out.  It is only a word, good for an early answer; the end
+ * itself is the keeper's to tell.  A program that finds the key and says it ends its own
+ * run with a status of its choice, as exit() would.
  *
  * Integers are little-endian.  Names were checked by the sender (workspace_check_name)
  * and are checked again here.
  */
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum go_kind {
 	GO_NAME = 'n', GO_STAGE = 's', GO_FILE = 'f', GO_SOURCE = 'm', GO_ARG = 'a', GO_ENV = 'e',
-	GO_RUN = 'r',
-	GO_DONE = 'd', GO_FAILED = 'x',
+	GO_KEY = 'k', GO_RUN = 'r',
+	GO_FAILED = 'x',
 };
+
+enum { GO_KEY_LEN = 16, GO_WORD_LEN = GO_KEY_LEN + 1 };
 
 struct go_record {
 	uint32_t kind; /* enum go_kind */
@@ -54,6 +62,8 @@ enum {
 struct go_words {
 	char *bytes;
 	size_t len;
+	bool has_key;
+	char key[GO_KEY_LEN];
 };
 
 int go_receive(struct go_words *ret, int control, struct err *e) MUST_USE;

@@ -12,6 +12,7 @@
  * Whoever calls on_end returns at once, up to the loop: the owner may free the pool there.
  * What is to be done beside an answer waits for tidy(), which comes at the end of the round.
  */
+#include "guest/go.h"
 #include "keeper/wire.h"
 #include "lib/plan.h"
 #include "lib/result.h"
@@ -195,6 +196,11 @@ struct run {
 	uint64_t created_us, start_us;
 
 	struct buf go;
+	char key[GO_KEY_LEN]; /* that a guest which is done says on stderr */
+	bool has_key, has_done;
+	unsigned char done;   /* ... with which status */
+	char held[GO_WORD_LEN - 1]; /* of stderr: read, and perhaps the beginning of that */
+	size_t held_len;
 	size_t go_sent;
 	bool given;       /* all of it: user code may run from here on */
 	char word[8 + sizeof(struct err)]; /* what the guest said */

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 
 #define GIVE_MAX_US  30000000u /* for a guest to take its files */
@@ -143,8 +144,8 @@ static void prepare_stage(struct run *run)
 	run->limits =
 		run->compiling ? plan_compile_limits(job->runtime, &job->limits) : job->limits;
 	run->end = (struct run_end){ .exit_code = -1, .limit = "" };
-	run->has_end = run->given = false;
-	run->start_us = run->in_sent = run->go_sent = run->word_len = 0;
+	run->has_end = run->given = run->has_key = run->has_done = false;
+	run->start_us = run->in_sent = run->go_sent = run->word_len = run->held_len = 0;
 }
 
 static void begin_next_stage(struct run *run)
@@ -200,32 +201,96 @@ static void close_stream(struct run *run, struct watch *w)
 	*fd = -1;
 }
 
+/* Take the guest's last word out of what was read; returns what is left.  Where reading stopped
+ * for want of room that may be in the middle of it: as much is held back until the next time. */
+static size_t take_word(struct run *run, size_t len, bool is_cut)
+{
+	char *chunk = run->pool->chunk;
+	char *at = run->has_key ? memmem(chunk, len, run->key, GO_KEY_LEN) : NULL;
+
+	if (at && (size_t)(chunk + len - at) >= GO_WORD_LEN) {
+		run->has_done = true;
+		run->has_key = false;
+		run->done = (unsigned char)at[GO_KEY_LEN];
+		len -= GO_WORD_LEN;
+		memmove(at, at + GO_WORD_LEN, (size_t)(chunk + len - at));
+	} else if (run->has_key && is_cut) {
+		run->held_len = sizeof(run->held);
+		len -= run->held_len;
+		memcpy(run->held, chunk + len, run->held_len);
+	}
+	return len;
+}
+
+static void add_output(struct run *run, enum vial_stream stream, size_t len)
+{
+	struct buf *to = stream == VIAL_STDOUT ? &run->result->out : &run->result->err;
+	size_t before = to->len;
+
+	buf_add(to, run->pool->chunk, len);
+	if (run->events.on_output && to->len > before && !run->compiling)
+		run->events.on_output(stream, to->data + before, to->len - before, run->events.arg);
+}
+
 /* Read what is there, to the end if it is near. */
 static void drain(struct run *run, struct watch *w, unsigned reads)
 {
 	struct pool *pool = run->pool;
-	struct buf *to = w == &run->out ? &run->result->out : &run->result->err;
 	enum vial_stream stream = w == &run->out ? VIAL_STDOUT : VIAL_STDERR;
 
 	while (reads-- > 0 &&
 	       run->box->fds[stream == VIAL_STDOUT ? WIRE_FD_STDOUT : WIRE_FD_STDERR] >= 0) {
-		ssize_t n = read(w->fd, pool->chunk, sizeof(pool->chunk));
+		size_t held = stream == VIAL_STDERR ? run->held_len : 0;
+		memcpy(pool->chunk, run->held, held);
+		ssize_t n = read(w->fd, pool->chunk + held, sizeof(pool->chunk) - held);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && errno == EAGAIN)
+		bool is_dry = n < 0 && errno == EAGAIN;
+		size_t len = held + (n > 0 ? (size_t)n : 0);
+		bool is_cut = len == sizeof(pool->chunk);
+		if (stream == VIAL_STDERR) {
+			run->held_len = 0;
+			len = take_word(run, len, is_cut);
+		}
+		add_output(run, stream, len);
+		if (is_dry)
 			return;
 		if (n <= 0) {
 			close_stream(run, w);
 			return;
 		}
-		size_t before = to->len;
-		buf_add(to, pool->chunk, (size_t)n);
-		if (run->events.on_output && to->len > before && !run->compiling)
-			run->events.on_output(stream, to->data + before, to->len - before,
-					      run->events.arg);
-		if (n < (ssize_t)sizeof(pool->chunk) && !run->has_end)
+		if (!is_cut && !run->has_end)
 			return;
 	}
+}
+
+/* ---- its end, by its own word or the keeper's ------------------------------------------ */
+
+static void note_end(struct run *run, int exit_code, int signal)
+{
+	run->end.exit_code = exit_code;
+	run->end.signal = signal;
+	run->end.wall_ms = run->start_us ? (double)(loop_now() - run->start_us) / 1000 : 0;
+	run->has_end = true;
+}
+
+/* The last bytes were written before the word was sent: they are there.  False: not enough. */
+static bool on_done(struct run *run)
+{
+	struct cgroup_usage usage;
+	struct err ignored;
+
+	/* Without accounts to read, what it used is the keeper's to tell. */
+	if (run->compiling || !run->box->cgroup ||
+	    cgroup_usage(&usage, run->box->cgroup, &ignored) < 0)
+		return false;
+	note_end(run, run->done, 0);
+	drain(run, &run->out, READS_AT_END);
+	drain(run, &run->err, READS_AT_END);
+	run_account(&run->end, &usage, &run->limits);
+	run->files.is_alone = usage.processes <= 1;
+	over(run);
+	return true;
 }
 
 static void end_if_drained(struct run *run)
@@ -250,36 +315,8 @@ static void on_stderr(struct watch *w, uint32_t events)
 
 	(void)events;
 	drain(run, w, READS_AT_ONCE);
-	end_if_drained(run);
-}
-
-/* ---- its end, by its own word or the keeper's ------------------------------------------ */
-
-static void note_end(struct run *run, int exit_code, int signal)
-{
-	run->end.exit_code = exit_code;
-	run->end.signal = signal;
-	run->end.wall_ms = run->start_us ? (double)(loop_now() - run->start_us) / 1000 : 0;
-	run->has_end = true;
-}
-
-/* The last bytes were written before the word was sent: they are there.  False: not enough. */
-static bool on_done(struct run *run, int status)
-{
-	struct cgroup_usage usage;
-	struct err ignored;
-
-	/* Without accounts to read, what it used is the keeper's to tell. */
-	if (run->compiling || !run->box->cgroup ||
-	    cgroup_usage(&usage, run->box->cgroup, &ignored) < 0)
-		return false;
-	note_end(run, status & 0xff, 0);
-	drain(run, &run->out, READS_AT_END);
-	drain(run, &run->err, READS_AT_END);
-	run_account(&run->end, &usage, &run->limits);
-	run->files.is_alone = usage.processes <= 1;
-	over(run);
-	return true;
+	if (!run->has_done || run->phase != PHASE_RUNNING || !on_done(run))
+		end_if_drained(run);
 }
 
 /* Its own words are a guest's: short, and marked as such. */
@@ -294,22 +331,6 @@ static void on_refusal(struct run *run)
 	run_fail(run, &e);
 }
 
-static bool on_word(struct run *run)
-{
-	struct go_record head;
-	uint32_t status;
-
-	memcpy(&head, run->word, sizeof(head));
-	memcpy(&status, run->word + sizeof(head), sizeof(status));
-	if (run->phase != PHASE_RUNNING)
-		return false;
-	if (le32toh(head.kind) == GO_FAILED) {
-		on_refusal(run);
-		return true;
-	}
-	return run->given && on_done(run, (int)le32toh(status));
-}
-
 /* How long it is going to be, as far as it came; 0: it is no word. */
 static size_t word_size(const struct run *run)
 {
@@ -319,9 +340,7 @@ static size_t word_size(const struct run *run)
 		return sizeof(head);
 	memcpy(&head, run->word, sizeof(head));
 	uint32_t kind = le32toh(head.kind), len = le32toh(head.len);
-	bool is_known = (kind == GO_DONE && len == sizeof(uint32_t)) ||
-			(kind == GO_FAILED && len == sizeof(struct err));
-	return is_known ? sizeof(head) + len : 0;
+	return kind == GO_FAILED && len == sizeof(struct err) ? sizeof(head) + len : 0;
 }
 
 /* True: that was the end of it. */
@@ -345,7 +364,10 @@ static bool hear(struct run *run)
 		run->word_len += (size_t)n;
 	}
 	loop_unwatch(run->pool->loop, &run->control); /* it has one word */
-	return size > 0 && on_word(run);
+	if (size == 0 || run->phase != PHASE_RUNNING)
+		return false;
+	on_refusal(run);
+	return true;
 }
 
 /* Streams end with their last writer; but one that was handed to somebody outlives them all. */
@@ -563,6 +585,14 @@ static void add_files(struct run *run)
 		go_add_file(&run->go, job->files[i].name, job->files[i].bytes, job->files[i].len);
 }
 
+/* Without one, its end is the keeper's to tell. */
+static void add_key(struct run *run)
+{
+	run->has_key = getrandom(run->key, sizeof(run->key), 0) == sizeof(run->key);
+	if (run->has_key)
+		go_add(&run->go, GO_KEY, run->key, sizeof(run->key));
+}
+
 static int write_go(struct run *run, bool is_first, struct err *e)
 {
 	const struct vial_job *job = run->job;
@@ -578,6 +608,8 @@ static int write_go(struct run *run, bool is_first, struct err *e)
 		go_add(&run->go, GO_ARG, job->args.items[i], strlen(job->args.items[i]));
 	for (size_t i = 0; i < job->env.count; i++)
 		go_add(&run->go, GO_ENV, job->env.items[i], strlen(job->env.items[i]));
+	if (!(run->box->shape.flags & WIRE_COLD))
+		add_key(run);
 	go_add(&run->go, GO_RUN, NULL, 0);
 	return run->go.dropped ? err_set(e, ERR_SYS, "out of memory") : 0;
 }

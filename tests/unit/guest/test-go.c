@@ -261,7 +261,7 @@ TEST(malformed_records_are_refused)
 		const char *bytes;
 		size_t len;
 	} bad[] = {
-		{ GO_DONE, "", 0 },       { 0, "", 0 },        { 'Z', "x", 1 },
+		{ GO_KEY, "short", 5 },   { 0, "", 0 },        { 'Z', "x", 1 },
 		{ GO_ARG, "a\0b", 3 },    { GO_ARG, "\0", 1 }, { GO_ENV, "no sign", 7 },
 		{ GO_ENV, "=x", 2 },      { GO_ENV, "", 0 },   { GO_STAGE, "both", 4 },
 		{ GO_RUN, "x", 1 },       { GO_FILE, "", 0 },  { GO_FILE, "no end", 6 },

@@ -44,12 +44,9 @@ static void read_words(struct words *w, const struct go_words *words, const char
 	w->args[w->count] = NULL;
 }
 
-_Noreturn static void say_done(int control, pid_t child)
+_Noreturn static void say_done(const struct go_words *words, pid_t child)
 {
-	struct {
-		struct go_record head;
-		uint32_t status;
-	} word = { { GO_DONE, 4 }, 0 };
+	char word[GO_WORD_LEN];
 	int status;
 
 	(void)waitpid(child, &status, 0);
@@ -58,14 +55,16 @@ _Noreturn static void say_done(int control, pid_t child)
 		(void)raise(WTERMSIG(status));
 		_exit(99);
 	}
-	word.status = (uint32_t)WEXITSTATUS(status);
+	memcpy(word, words->key, GO_KEY_LEN);
+	word[GO_KEY_LEN] = (char)WEXITSTATUS(status);
 	if (getenv("JUNK"))
-		word.head.len = 5;
-	(void)!write(control, &word, sizeof(word));
+		word[GO_KEY_LEN - 1] ^= 1;
+	if (words->has_key)
+		(void)!write(STDERR_FILENO, word, sizeof(word));
 	/* It may well go on: whoever heard the word does not wait for its end. */
 	if (getenv("LINGER"))
 		(void)sleep(60);
-	_exit((int)word.status);
+	_exit(WEXITSTATUS(status));
 }
 
 _Noreturn static void guest_main(const struct runtime *rt, bool is_warm, int control)
@@ -83,7 +82,8 @@ _Noreturn static void guest_main(const struct runtime *rt, bool is_warm, int con
 		(void)execv("/bin/sh", (char *const *)w.args);
 		_exit(127);
 	}
-	say_done(control, child);
+	(void)close(control);
+	say_done(&words, child);
 }
 
 /* ---- sandboxes ------------------------------------------------------------------------- */
