@@ -20,6 +20,7 @@ struct keeper {
 	struct loop *loop;
 	struct vial *host;
 	const struct environments *environments;
+	unsigned sandboxes_max; /* at once, as the server was told */
 	struct nest **nests; /* one per environment, made on first use; NULL until then */
 	int server;
 	struct watch server_watch;

@@ -498,6 +498,7 @@ static int populate(struct nest *nest, struct err *e)
 		.env = (const char *const *)nest->plan.env.items,
 		.boot_env = boot_env(nest),
 		.limits = nest->job->limits,
+		.sharers = nest->lease.own_uids ? nest->keeper->sandboxes_max : 0,
 	};
 	struct loop *loop = nest->keeper->loop;
 

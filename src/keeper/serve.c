@@ -343,14 +343,25 @@ static void serve_done(struct serve *s)
 	vial_close(s->keeper.host);
 }
 
+/*
+ * As many descriptors as we may have.  The others are counted per user, and a nest passes ours on to
+ * all of its sandboxes together, though each has one of its own: none, or what we may have.
+ */
 static void raise_limits(void)
 {
-	struct rlimit files;
+	static const int all[] = { RLIMIT_NOFILE, RLIMIT_NPROC, RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE,
+				   RLIMIT_MEMLOCK };
+	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+	struct rlimit have;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-		return;
-	files.rlim_cur = files.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &files);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (all[i] != RLIMIT_NOFILE && setrlimit(all[i], &none) == 0)
+			continue;
+		if (getrlimit(all[i], &have) < 0)
+			continue;
+		have.rlim_cur = have.rlim_max;
+		(void)setrlimit(all[i], &have);
+	}
 }
 
 /*
@@ -382,6 +393,7 @@ int keeper_serve(const struct serve_options *options, struct err *e)
 
 	s.keeper.arg = &s;
 	s.keeper.environments = &environments;
+	s.keeper.sandboxes_max = options->max;
 	raise_limits();
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (vial_open(&s.keeper.host, options->config, (struct vial_error *)e) < 0 ||

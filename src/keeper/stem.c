@@ -7,6 +7,7 @@
 #include "keeper/stub.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
@@ -134,11 +135,65 @@ _Noreturn static void guest_main_in_slot(const struct order *order, int status)
 	stub_main(stem_plan, &order->limits);
 }
 
+/* ---- budgets --------------------------------------------------------------------------- */
+
+enum { SHARE_MIN = 4 };
+
+static int read_number(const char *path, uint64_t *ret)
+{
+	auto_close int fd = SYS(open, path, O_RDONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t n = fd < 0 ? -1 : SYS(read, fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	*ret = strtoull(text, NULL, 10);
+	return 0;
+}
+
+/*
+ * The kernel counts inotify per user, and for namespaces within namespaces at each level: at the
+ * top, all sandboxes of a nest have one budget, that of the nest's owner.  But in the nest they
+ * are users of their own, so a bound here is one for each: its share of that budget.
+ */
+static int share_budget(const char *of_host, const char *of_nest, struct err *e)
+{
+	uint64_t all, share;
+	char text[24];
+
+	if (read_number(of_host, &all) < 0)
+		return 0; /* a kernel without it */
+	share = all / stem_plan->sharers > SHARE_MIN ? all / stem_plan->sharers : SHARE_MIN;
+	int len = snprintf(text, sizeof(text), "%" PRIu64, share);
+	auto_close int fd = SYS(open, of_nest, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || SYS(write, fd, text, (size_t)len) != len)
+		return err_sys(e, "%s", of_nest);
+	return 0;
+}
+
+static int share_budgets(struct err *e)
+{
+	if (!stem_plan->sharers)
+		return 0;
+	return share_budget("/proc/sys/fs/inotify/max_user_instances",
+			    "/proc/sys/user/max_inotify_instances", e) < 0 ||
+			       share_budget("/proc/sys/fs/inotify/max_user_watches",
+					    "/proc/sys/user/max_inotify_watches", e) < 0
+		       ? -1
+		       : 0;
+}
+
 int stem_main(void)
 {
 	int home = SYS(open, "/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+	struct err failed;
 
 	(void)prctl(PR_SET_NAME, "vial-stem", 0, 0, 0);
+	if (share_budgets(&failed) < 0) {
+		(void)dprintf(STDERR_FILENO, "vial: stem: %s\n", failed.msg);
+		return 1; /* no sandboxes, rather than some that can starve each other */
+	}
 	for (;;) {
 		struct order order;
 		int fds[ORDER_FDS_MAX], pidfd = -1;
