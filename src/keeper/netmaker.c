@@ -14,15 +14,20 @@
 #include "engine/steps.h"
 #include "engine/zygote.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
 
-/* Sockets that are open, packets and errors ever, and what can be left behind without either. */
+/* Sockets that are open, packets and errors ever, and what can be left behind without either:
+ * the key for quick openings is made when a socket is told to take them. */
 static const char *const books[] = {
-	"sockstat", "sockstat6", "dev", "snmp", "snmp6", "netstat", "igmp", "igmp6",
-	"ip6_flowlabel", "mcfilter", "mcfilter6", "unix", "route", "ipv6_route",
+	"thread-self/net/sockstat", "thread-self/net/sockstat6", "thread-self/net/dev",
+	"thread-self/net/snmp", "thread-self/net/snmp6", "thread-self/net/netstat",
+	"thread-self/net/igmp", "thread-self/net/igmp6", "thread-self/net/ip6_flowlabel",
+	"thread-self/net/mcfilter", "thread-self/net/mcfilter6", "thread-self/net/unix",
+	"thread-self/net/route", "thread-self/net/ipv6_route", "sys/net/ipv4/tcp_fastopen_key",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -30,12 +35,14 @@ static const char *const books[] = {
 /* Those this kernel does not have are left out; they are none in either reading. */
 static int read_books(struct buf *ret, struct err *e)
 {
-	auto_close int dir = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_close int dir = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir < 0)
-		return err_sys(e, "/proc/thread-self/net");
+		return err_sys(e, "/proc");
 	for (size_t i = 0; i < COUNT(books); i++) {
 		auto_close int fd = openat(dir, books[i], O_RDONLY | O_CLOEXEC);
+		if (fd < 0 && errno != ENOENT)
+			return err_sys(e, "%s", books[i]);
 		if (fd >= 0 && buf_add_fd(ret, fd, e) < 0)
 			return -1;
 		buf_add_char(ret, '\0');

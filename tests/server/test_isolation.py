@@ -23,3 +23,36 @@ class Budgets(daemon.Case):
 
     def test_inotify_instances_of_one_are_not_missing_to_another(self):
         self.assertGreaterEqual(int(self.beside(INOTIFY, INOTIFY)), 4)
+
+
+class Networks(daemon.Case):
+    """The pool uses network namespaces again, if nothing in them tells that they were used."""
+
+    def namespaces(self, code, count):
+        code += "\nimport os; print(os.stat('/proc/self/ns/net').st_ino)"
+        return [self.run_ok(code)["stdout"] for _ in range(count)]
+
+    def assert_used_once(self, code):
+        used = self.namespaces("import socket, struct\n" + code, 3)
+        self.assertEqual(len(set(used)), 3)
+        self.assertFalse(set(used) & set(self.namespaces("", 20)))
+
+    def test_one_that_was_not_used_is_used_again(self):
+        self.assertLess(len(set(self.namespaces("", 20))), 20)
+
+    def test_packets(self):
+        self.assert_used_once("socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))")
+
+    def test_packets_that_went_nowhere(self):
+        self.assert_used_once("s = socket.socket(type=socket.SOCK_DGRAM)\n"
+                              "try: s.sendto(b'x', ('192.0.2.1', 9))\n"
+                              "except OSError: pass")
+
+    def test_a_label_that_lingers(self):
+        self.assert_used_once(
+            "s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n"
+            "s.setsockopt(41, 32, socket.inet_pton(socket.AF_INET6, '::1') + struct.pack('>I', 77) +\n"
+            "             struct.pack('=BBHHHI', 0, 1, 1, 60, 60, 0))")
+
+    def test_a_key_for_quick_openings(self):
+        self.assert_used_once("socket.socket().setsockopt(6, 23, 5)")
