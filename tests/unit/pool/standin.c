@@ -385,13 +385,25 @@ static void on_order(struct watch *w, uint32_t events)
 		(void)close(fds[--fd_count]);
 }
 
+/* Whatever becomes of this process, its mounts go with it. */
+static int hide_mounts(struct err *e)
+{
+	static bool hidden;
+
+	if (!hidden &&
+	    (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0))
+		return err_sys(e, "mount namespace");
+	hidden = true;
+	return 0;
+}
+
 int standin_open(struct standin *s, struct loop *loop, int socket, struct vial *host,
 		 const struct environments *environments)
 {
 	s->loop = loop;
 	s->host = host;
 	s->environments = environments;
-	if (host_cgroups(&s->cgroups, host, &s->e) < 0)
+	if (hide_mounts(&s->e) < 0 || host_cgroups(&s->cgroups, host, &s->e) < 0)
 		return -1;
 	s->orders = (struct watch){ .fd = socket, .on_ready = on_order };
 	return loop_watch(loop, &s->orders, EPOLLIN, &s->e);
