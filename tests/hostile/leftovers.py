@@ -13,8 +13,9 @@ import time
 PR_SET_CHILD_SUBREAPER = 36
 FILE_PATTERNS = ("/run/vial/**", "/run/user/*/vial/**", "/tmp/vial-[0-9]*/**", "/dev/shm/vial*",
                  "/dev/shm/sem.*", "/dev/mqueue/*")  # /tmp itself: each run has a TMPDIR to itself
-# Locks are made once and kept.
-STAYS = re.compile(r"(/run(/user/\d+)?/vial|/tmp/vial-\d+)(/(leases)?)?$")
+# Locks and the skeleton of a sandbox's root are made once and kept.
+STAYS = re.compile(r"(/run(/user/\d+)?/vial|/tmp/vial-\d+)(/(leases)?|/root-[0-9a-f]{16}(/.*)?)?$",
+                   re.DOTALL)
 CORE_PATTERNS = ("/core*", "/tmp/core*", "/var/crash/*", "/var/lib/systemd/coredump/*")
 
 
