@@ -54,11 +54,12 @@ static struct shape default_shape(const struct pool *pool, uint32_t environment)
 			   &pool->host->limits);
 }
 
-static struct sandbox *find_armed(const struct pool *pool, const struct shape *wanted)
+/* Where one was lost, those that were armed with it may be, too. */
+static struct sandbox *find_armed(const struct run *run)
 {
-	list_each (&pool->kept[wanted->environment].armed, l) {
+	list_each (&run->pool->kept[run->environment].armed, l) {
 		struct sandbox *box = holder_of(l, struct sandbox, armed);
-		if (shape_fits(&box->shape, wanted))
+		if (box->armed_us >= run->lost_us && shape_fits(&box->shape, &run->shape))
 			return box;
 	}
 	return NULL;
@@ -143,7 +144,7 @@ void pool_serve_queue(struct pool *pool)
 
 	for (struct link *l = pool->queue.next; l != &pool->queue; l = next) {
 		struct run *run = holder_of(l, struct run, place);
-		struct sandbox *box = find_armed(pool, &run->shape);
+		struct sandbox *box = find_armed(run);
 		next = l->next;
 		if (box) {
 			pool->kept[run->environment].on_demand++;
@@ -387,7 +388,7 @@ int pool_run(struct run **ret, struct pool *pool, struct vial_job *job,
 	run->shape = shape_of(job, environment);
 	run_init(run);
 
-	struct sandbox *box = find_armed(pool, &run->shape);
+	struct sandbox *box = find_armed(run);
 	if (!box && !may_wait(pool)) {
 		kept->refused++;
 		return err_set(e, ERR_BUSY, "too many runs are waiting");

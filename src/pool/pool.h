@@ -31,7 +31,7 @@ void pool_free(struct pool *pool); /* runs under way end as cancelled, without a
 struct run; /* one job under way */
 
 struct run_events {
-	/* Output as it comes, cut at the limit; may be NULL.  May cancel runs, not free the pool. */
+	/* Output as it comes, cut at the limit; may be NULL.  It does not free the pool. */
 	void (*on_output)(enum vial_stream stream, const char *bytes, size_t len, void *arg);
 	/* Once, last: a result (borrowed for the call), or NULL and the reason. */
 	void (*on_end)(const struct vial_result *result, const struct err *e, void *arg);

@@ -194,6 +194,7 @@ struct run {
 	struct limits limits; /* of this stage */
 	struct run_end end;
 	uint64_t created_us, start_us;
+	uint64_t lost_us; /* when its first sandbox was lost; 0: it was not */
 
 	struct buf go;
 	char key[GO_KEY_LEN]; /* that a guest which is done says on stderr */

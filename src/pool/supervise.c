@@ -113,6 +113,7 @@ void run_lost(struct run *run, const struct err *why)
 		return;
 	}
 	run->is_retried = true;
+	run->lost_us = loop_now();
 	stop_watching(run);
 	files_done(run);
 	sandbox_leave(take_ptr(&run->box));
