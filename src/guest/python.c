@@ -125,32 +125,23 @@ static void end_threads(void)
 	release(threading);
 }
 
-/* As it does itself: a failure is told for stdout only. */
-static int flush(const char *name, bool tell)
+/* False: it cannot be done, which is Python's own to tell. */
+static bool flush(const char *name)
 {
 	PyObject *file = py.PySys_GetObject(name);
 
 	if (!file || file == py._Py_NoneStruct || is_true(attribute(file, "closed")))
-		return 0;
-	py.Py_IncRef(file);
-	PyObject *method = py.PyObject_GetAttrString(file, "flush");
-	PyObject *done = method ? py.PyObject_CallFunction(method, NULL) : NULL;
+		return true;
+	PyObject *method = attribute(file, "flush"), *done = call(method);
 	bool failed = !done;
-	if (failed && tell)
-		py.PyErr_WriteUnraisable(file);
-	else if (failed)
-		py.PyErr_Clear();
 	release(done);
 	release(method);
-	release(file);
-	return failed ? -1 : 0;
+	return !failed;
 }
 
-static int flush_both(void)
+static bool flush_both(void)
 {
-	int out = flush("stdout", true), err = flush("stderr", false);
-
-	return out < 0 || err < 0 ? -1 : 0;
+	return flush("stdout") && flush("stderr");
 }
 
 /* ---- modules ------------------------------------------------------------------------------- */
@@ -242,15 +233,18 @@ static bool any_left(const struct owned *owned, size_t count)
 	return false;
 }
 
-/* The classes it has seen are kept by caches of a module that stays: typing.List[X] keeps X. */
+/* The classes it has seen are kept by caches of a module that stays: typing.List[X] keeps X.
+ * Since 3.12, which knows typing._caches, they outlive that module too, and nobody ends them. */
 static void empty_caches(void)
 {
-	PyObject *functions = attribute_of("typing", "_cleanups");
+	PyObject *kept = attribute_of("typing", "_caches");
+	PyObject *functions = kept ? NULL : attribute_of("typing", "_cleanups");
 	intptr_t count = functions ? py.PyList_Size(functions) : 0;
 
 	for (intptr_t i = 0; i < count; i++)
 		release(call(py.PyList_GetItem(functions, i)));
 	release(functions);
+	release(kept);
 	py.PyErr_Clear();
 }
 
@@ -373,7 +367,7 @@ static void leave(int status, void *unused)
 }
 
 /* False: only Python's own end will do; what was done so far does no harm to it. */
-static bool end_quickly(int *ret)
+static bool end_quickly(void)
 {
 	if (is_watched() || !is_alone())
 		return false;
@@ -381,12 +375,12 @@ static bool end_quickly(int *ret)
 	release(call(zygote.run_exitfuncs)); /* each failure was told when it happened */
 	if (!is_alone())
 		return false;
-	int before = flush_both();
+	if (!flush_both())
+		return false;
 	release(call(zygote.collect));
 	end_sys();
-	if (!end_modules())
+	if (!end_modules() || !flush_both())
 		return false;
-	*ret = flush_both() < 0 || before < 0 ? -1 : 0;
 	if (libraries() == zygote.libraries)
 		(void)on_exit(leave, NULL);
 	return true;
@@ -404,23 +398,19 @@ static void give_way(void)
 
 static int finalize_instead(void)
 {
-	int status;
-
-	if (end_quickly(&status))
-		return status;
+	if (end_quickly())
+		return 0;
 	give_way();
 	return py.Py_FinalizeEx();
 }
 
 static void exit_instead(int status)
 {
-	int failed;
-
-	if (!end_quickly(&failed)) {
+	if (!end_quickly()) {
 		give_way();
 		py.Py_Exit(status);
 	}
-	exit(failed < 0 ? 120 : status);
+	exit(status);
 }
 
 /* ---- the zygote ---------------------------------------------------------------------------- */

@@ -293,10 +293,42 @@ def a_closed_socket_ends_it(interpreter):
         ["status %d, output %r" % (status, output)]
 
 
+def nothing_loaded_is_drawn_twice(interpreter):
+    """The same where the zygote has loaded the libraries and drawn from them."""
+    place, boot = interpreter.place, os.path.join(interpreter.place.root, "drawn")
+    os.makedirs(boot, exist_ok=True)
+    with open(os.path.join(boot, "drawn.py"), "w", encoding="utf-8") as file:
+        file.write(DRAWS[interpreter.language].replace("print(", "str("))
+    other = Forked(place, interpreter.language, interpreter.tool)
+    other.boot_env["PYTHONPATH"] += ":" + boot
+    other.boot_env["VIAL_PRELOAD"] = "drawn"
+    with other:
+        return nothing_is_drawn_twice(other)
+
+
+def what_fails_is_told(interpreter):
+    """A guest that cannot become its program says so, and runs nothing."""
+    talk = Talk()
+    interpreter.place.empty()
+    socket.send_fds(interpreter.orders, [interpreter.place.box.encode()],
+                    [*talk.given, talk.inside.fileno()])
+    talk.close_given()
+    content, word = talk.hold(record("f", b"../x\0y") + record("r"), b"")
+    status, _ = struct.unpack("ii", interpreter.orders.recv(4096))
+    said = word.end()
+    talk.control.close()
+    expected = os.waitstatus_to_exitcode(status) == 125 and content == [b"", b""] and \
+        said[:1] == b"x" and b"'../x' leaves the workspace" in said
+    return [] if expected else ["status %d, output %r, word %r" % (status, content, said)]
+
+
 def tests(language):
     found = []
     if language in DRAWS:
         found.append(("nothing_is_drawn_twice", nothing_is_drawn_twice))
+    if language == "python":
+        found.append(("nothing_loaded_is_drawn_twice", nothing_loaded_is_drawn_twice))
     if LANGUAGES[language].forks:
         found.append(("a_closed_socket_ends_it", a_closed_socket_ends_it))
+        found.append(("what_fails_is_told", what_fails_is_told))
     return found

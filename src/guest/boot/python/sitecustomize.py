@@ -20,7 +20,9 @@ HERE = os.path.dirname(__file__)
 # getpriority() is ours as well (guest/call.h); these are no priorities.
 PREPARE, WAIT = 0x76696100, 0x76696101
 RENAMED = 2
+
 CONTROL_FD, WORDS_FD = 1000, 1001  # guest/go.h
+FAILED, ERR_BUG = "<IIii248s", 8   # a record with a struct err: GO_FAILED
 
 # What short programs use, as long as it is small.
 COMMON = """abc argparse ast base64 bisect calendar collections collections.abc contextlib copy csv
@@ -101,7 +103,8 @@ def wait_for_program(path):
     try:
         become_guest(path)
     except BaseException as why:  # it must not go on as something else
-        os.write(2, ("vial: %s: %s\n" % (type(why).__name__, why)).encode())
+        text = ("%s: %s" % (type(why).__name__, why)).encode()[:240]
+        os.write(CONTROL_FD, sys.modules["struct"].pack(FAILED, ord("x"), 256, ERR_BUG, 0, text))
         os._exit(125)
     raise ImportError
 
@@ -191,11 +194,11 @@ def start_afresh(words):
 
 # ---- now -------------------------------------------------------------------------------------
 
-before = set(sys.modules)
 channel = os.dup(CONTROL_FD)  # elsewhere for now: modules may fork() when they are loaded
 os.close(CONTROL_FD)
 wanted = hide()
 has_real = import_real()
+before = set(sys.modules)  # what any Python has by now
 load(wanted)
 loaded = {name.partition(".")[0] for name in sys.modules.keys() - before}
 cwd = os.getcwd()
