@@ -80,6 +80,12 @@ void box_close_door(struct box *box)
 			(void)close(take_fd(&box->ns[i]));
 }
 
+void box_close_workspace(struct box *box)
+{
+	if (box->workspace >= 0)
+		(void)close(take_fd(&box->workspace));
+}
+
 void box_kill(struct box *box)
 {
 	/* Let go first: the namespaces are then taken down by pid 1 as it ends, not by us. */
@@ -102,8 +108,7 @@ void box_free(struct box *box)
 		(void)close(box->channel);
 	if (box->gate >= 0)
 		(void)close(box->gate);
-	if (box->workspace >= 0)
-		(void)close(box->workspace);
+	box_close_workspace(box);
 	if (box->shared)
 		(void)munmap(box->shared, sizeof(*box->shared));
 	free(box);

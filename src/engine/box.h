@@ -57,6 +57,10 @@ bool box_is_sealed(struct box *box, struct err *e); /* else the reason in *e */
 /* No guest will be sent in any more: the namespaces go when pid 1 does. */
 void box_close_door(struct box *box);
 
+/* The workspace is not needed here any more.  Whoever is the last to let go of it frees all that is
+ * in it, which may take longer than others can wait for us. */
+void box_close_workspace(struct box *box);
+
 /* Send a guest in.  Returns when it runs (exec done), or failed to. */
 struct guest {
 	pid_t pid;

@@ -78,6 +78,8 @@ void cell_free(struct cell *cell)
 	for (size_t i = 0; i < sizeof(watches) / sizeof(watches[0]); i++)
 		loop_unwatch(loop, watches[i]);
 	guest_done(&cell->guest);
+	if (cell->box)
+		box_close_workspace(cell->box); /* while its pid 1 still has it, if that lives */
 	keeper_bury(cell->box);
 	cgroup_free(cell->cgroup);
 	cgroup_free(cell->first_cgroup);
@@ -173,6 +175,7 @@ static void end(struct cell *cell)
 	loop_unwatch(cell->keeper->loop, &cell->oom_watch);
 	if (cell->cgroup)
 		cgroup_unthrottle(cell->cgroup); /* dying is work, too */
+	box_close_workspace(cell->box);
 	box_kill(cell->box);
 }
 
@@ -271,8 +274,10 @@ static void arm(struct cell *cell)
 	tell(cell, &msg, fds, count);
 	cell->far[WIRE_FD_WORKSPACE] = -1;
 	close_far(cell);
-	if (!(cell->flags & WIRE_KEEP))
-		box_close_door(cell->box);
+	if (cell->flags & WIRE_KEEP)
+		return;
+	box_close_door(cell->box);
+	box_close_workspace(cell->box);
 }
 
 static void maybe_arm(struct cell *cell)
