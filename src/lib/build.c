@@ -76,12 +76,16 @@ static void build_done(struct build *b)
 /* Guests must be able to see it under its own name. */
 static int check_root(const char *root, const char *name, struct err *e)
 {
+	/* Mounted later than a language is, or needed by the build itself. */
+	static const char *const taken[] = { "/tmp/", "/sandbox/", "/var/cache/vial/" };
 	auto_free char *venv = NULL;
-	bool is_tmp = strncmp(root, "/tmp/", 5) == 0;
+	bool is_taken = false;
 
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		is_taken |= strncmp(root, taken[i], strlen(taken[i])) == 0;
 	if (asprintf(&venv, "%s/%s/" ENVIRONMENT_VENV, root, name) < 0)
 		return err_sys(e, "environments");
-	if (is_tmp || job_check_inside(venv, e) < 0)
+	if (is_taken || job_check_inside(venv, e) < 0)
 		return err_set(e, ERR_INVALID,
 			       "environments cannot lie in %.100s: sandboxes have their own there",
 			       root);

@@ -5,7 +5,8 @@
 The working directory holds requirements.txt, pip.conf.0 and so on (the host's, least
 important first), and requirements.lock: to be followed (`locked`), or followed if it
 was made of these requirements for this interpreter (`fitting`).  It is written in any
-case.  Directories of wheels are /links/0 and so on; /work is for what is large.
+case.  Below HERE, directories of wheels are mounted on links/0 and so on, and one for
+what is large on work.
 
 Progress goes to stdout, a line each: step, done, total and text, parted by tabs.
 """
@@ -25,8 +26,9 @@ import sysconfig
 import threading
 import zipfile
 
-WORK = "/work"
-PIP = WORK + "/pip"
+HERE = "/var/cache/vial"  # what was mounted for us
+WORK = HERE + "/work"
+PIP = "/tmp/pip"
 # What an operator may say about where packages come from; not where they go.
 OPTIONS = {"index-url", "extra-index-url", "no-index", "find-links", "trusted-host", "cert",
            "client-cert", "proxy", "timeout", "retries"}
@@ -146,11 +148,11 @@ class Build:
             command.append("--only-binary=:all:")
         if "offline" in self.flags:
             command.append("--no-index")
-        for links in sorted(glob.glob("/links/*")):
+        for links in sorted(glob.glob(HERE + "/links/*")):
             command.append("--find-links=" + links)
         env = dict(os.environ, PYTHONPATH=PIP, PIP_CONFIG_FILE=WORK + "/pip.conf",
                    PIP_CACHE_DIR=WORK + "/cache", TMPDIR=WORK + "/tmp")
-        env.pop("PYTHONDONTWRITEBYTECODE", None)  # pip itself starts faster the second time
+        env.pop("PYTHONDONTWRITEBYTECODE", None)  # pip starts itself again to build from source
         error = ""
         with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace") as process:
@@ -200,7 +202,7 @@ class Build:
             return archive["hashes"]["sha256"]
         if archive.get("hash", "").startswith("sha256="):
             return archive["hash"][7:]
-        if url.startswith("file:///links/"):
+        if url.startswith("file://%s/links/" % HERE):
             with open(url[7:], "rb") as file:
                 return hashlib.sha256(file.read()).hexdigest()
         return ""

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define INSIDE   "/var/cache/vial" /* what the script finds there is not in the way of any venv */
 #define LOG_MAX  (8u << 20)
 #define LOCK_MAX (1u << 20)
 
@@ -287,12 +288,12 @@ static int set_dirs(struct vial_job *job, const struct venv_spec *spec, struct e
 	struct vial_error *error = (struct vial_error *)e;
 
 	if (vial_job_dir(job, spec->host_dir, spec->inside_dir, 1, error) < 0 ||
-	    vial_job_dir(job, spec->work_dir, "/work", 1, error) < 0)
+	    vial_job_dir(job, spec->work_dir, INSIDE "/work", 1, error) < 0)
 		return -1;
 	for (unsigned i = 0; spec->want->find_links && spec->want->find_links[i]; i++) {
-		char inside[32];
+		char inside[64];
 
-		(void)snprintf(inside, sizeof(inside), "/links/%u", i);
+		(void)snprintf(inside, sizeof(inside), INSIDE "/links/%u", i);
 		if (vial_job_dir(job, spec->want->find_links[i], inside, 0, error) < 0) {
 			e->code = ERR_INVALID; /* the caller named it */
 			return -1;
