@@ -302,6 +302,23 @@ TEST(an_environment_that_keeps_failing_is_left_alone_for_a_while)
 
 /* ---- the end of the pool --------------------------------------------------------------- */
 
+TEST(a_keeper_that_does_not_listen_is_not_waited_for)
+{
+	enum { RUNS = 400 };
+	auto_free struct told *told = calloc(RUNS, sizeof(*told));
+	auto_bench struct bench b;
+	struct pool_options options = { .boxes_max = RUNS, .queue_max = RUNS };
+
+	OPEN(&b, &options);
+	loop_unwatch(b.loop, &b.keeper.orders);
+	for (size_t i = 0; i < RUNS; i++)
+		CHECK_RUN(start_code(&told[i], &b, ENV_PYTHON, "echo hi\n"));
+	pass_time(&b, 50);
+	CHECK_INT(state_of(&b, ENV_PYTHON).waiting, RUNS);
+	CHECK(state_of(&b, ENV_PYTHON).arming > 0);
+	CHECK(state_of(&b, ENV_PYTHON).arming < RUNS);
+}
+
 TEST(a_pool_can_be_freed_at_any_time)
 {
 	for (unsigned ms = 0; ms < 60; ms += 5) {
