@@ -12,7 +12,7 @@ import threading
 
 SECONDS = 60  # a hang, not a measure of speed
 CONTROL_FD = 1000
-DONE = ord("d")
+KEY_LEN = 16
 
 Language = collections.namedtuple("Language", "tool flags program env boot boot_env forks")
 End = collections.namedtuple("End", "stdout stderr status files word faults")
@@ -85,8 +85,9 @@ class Interpreter:
         stdout, stderr = process.communicate(case.stdin, timeout=SECONDS)
         return End(stdout, stderr, process.returncode, self.place.files(), None, None)
 
-    def records(self, case):
-        sent = b"" if case.program == self.row.program else record("n", case.program.encode())
+    def records(self, case, key):
+        sent = record("k", key)
+        sent += b"" if case.program == self.row.program else record("n", case.program.encode())
         for name, content in case.files.items():
             sent += record("f", name.encode() + b"\0" + content)
         for arg in case.args:
@@ -125,11 +126,10 @@ class Reader(threading.Thread):
         return self.content
 
 
-def last_word(content):
-    if not content:
-        return None
-    kind, size, status = struct.unpack("<IIi", content)
-    return status if (kind, size) == (DONE, 4) else -1
+def take_word(stderr, key):
+    """What was written, and the status that the guest told of with its key."""
+    before, found, after = stderr.partition(key)
+    return (before + after[1:], after[0]) if found else (stderr, None)
 
 
 class Talk:
@@ -147,17 +147,19 @@ class Talk:
         self.inside.close()
 
     def hold(self, sent, stdin):
+        """Everything it says, on stdout, on stderr and on the control socket."""
         readers = [Reader(lambda size, fd=fd: os.read(fd, size))
                    for fd in (self.pipes[1][0], self.pipes[2][0])]
+        readers.append(Reader(self._receive))
         self.control.sendall(sent)
-        word = Reader(self._receive)
         with contextlib.suppress(BrokenPipeError), open(self.pipes[0][1], "wb", 0) as file:
             while stdin:
                 stdin = stdin[file.write(stdin):]
         content = [reader.end() for reader in readers]
         for fd in (self.pipes[1][0], self.pipes[2][0]):
             os.close(fd)
-        return content, word
+        self.control.close()
+        return content
 
     def _receive(self, size):
         try:
@@ -195,12 +197,12 @@ class Forked(Interpreter):
         socket.send_fds(self.orders, [self.place.box.encode()],
                         [*talk.given, talk.inside.fileno()])
         talk.close_given()
-        (stdout, stderr), word = talk.hold(self.records(case), case.stdin)
+        key = os.urandom(KEY_LEN)
+        stdout, stderr, _ = talk.hold(self.records(case, key), case.stdin)
         status, faults = struct.unpack("ii", self.orders.recv(4096))
-        said = last_word(word.end())
-        talk.control.close()
-        return End(stdout, stderr, os.waitstatus_to_exitcode(status), self.place.files(),
-                   said, faults)
+        stderr, word = take_word(stderr, key)
+        return End(stdout, stderr, os.waitstatus_to_exitcode(status), self.place.files(), word,
+                   faults)
 
 
 class Parked(Interpreter):
@@ -218,11 +220,11 @@ class Parked(Interpreter):
         process = self.start(talk.inside.fileno(), stdin=talk.given[0], stdout=talk.given[1],
                              stderr=talk.given[2])
         talk.close_given()
-        (stdout, stderr), word = talk.hold(self.records(case), case.stdin)
+        key = os.urandom(KEY_LEN)
+        stdout, stderr, _ = talk.hold(self.records(case, key), case.stdin)
         status = process.wait(SECONDS)
-        said = last_word(word.end())
-        talk.control.close()
-        return End(stdout, stderr, status, self.place.files(), said, None)
+        stderr, word = take_word(stderr, key)
+        return End(stdout, stderr, status, self.place.files(), word, None)
 
 
 def start(place, language, tool):
@@ -306,6 +308,18 @@ def nothing_loaded_is_drawn_twice(interpreter):
         return nothing_is_drawn_twice(other)
 
 
+EXITS = {
+    "python": ["pass", "import sys; sys.exit(3)", "1 / 0", "import os; os._exit(4)"],
+}
+
+
+def an_end_is_told(interpreter):
+    """At once where the interpreter came to its own end, and only there."""
+    words = [interpreter.run_warm(program(interpreter, text)).word
+             for text in EXITS[interpreter.language]]
+    return [] if words == [0, 3, 1, None] else ["told: %r" % words]
+
+
 def what_fails_is_told(interpreter):
     """A guest that cannot become its program says so, and runs nothing."""
     talk = Talk()
@@ -313,13 +327,11 @@ def what_fails_is_told(interpreter):
     socket.send_fds(interpreter.orders, [interpreter.place.box.encode()],
                     [*talk.given, talk.inside.fileno()])
     talk.close_given()
-    content, word = talk.hold(record("f", b"../x\0y") + record("r"), b"")
+    stdout, stderr, said = talk.hold(record("f", b"../x\0y") + record("r"), b"")
     status, _ = struct.unpack("ii", interpreter.orders.recv(4096))
-    said = word.end()
-    talk.control.close()
-    expected = os.waitstatus_to_exitcode(status) == 125 and content == [b"", b""] and \
+    expected = os.waitstatus_to_exitcode(status) == 125 and stdout + stderr == b"" and \
         said[:1] == b"x" and b"'../x' leaves the workspace" in said
-    return [] if expected else ["status %d, output %r, word %r" % (status, content, said)]
+    return [] if expected else ["status %d, output %r, word %r" % (status, stdout + stderr, said)]
 
 
 def tests(language):
@@ -328,6 +340,8 @@ def tests(language):
         found.append(("nothing_is_drawn_twice", nothing_is_drawn_twice))
     if language == "python":
         found.append(("nothing_loaded_is_drawn_twice", nothing_loaded_is_drawn_twice))
+    if language in EXITS:
+        found.append(("an_end_is_told", an_end_is_told))
     if LANGUAGES[language].forks:
         found.append(("a_closed_socket_ends_it", a_closed_socket_ends_it))
         found.append(("what_fails_is_told", what_fails_is_told))

@@ -103,10 +103,16 @@ def wait_for_program(path):
     try:
         become_guest(path)
     except BaseException as why:  # it must not go on as something else
-        text = ("%s: %s" % (type(why).__name__, why)).encode()[:240]
-        os.write(CONTROL_FD, sys.modules["struct"].pack(FAILED, ord("x"), 256, ERR_BUG, 0, text))
-        os._exit(125)
+        fail(("%s: %s" % (type(why).__name__, why)).encode()[:240])
     raise ImportError
+
+
+def fail(text):
+    try:
+        os.write(CONTROL_FD, sys.modules["struct"].pack(FAILED, ord("x"), 256, ERR_BUG, 0, text))
+    except OSError:  # the program was already here
+        os.write(2, b"vial: %s\n" % text)
+    os._exit(125)
 
 
 # ---- a guest ---------------------------------------------------------------------------------
