@@ -397,6 +397,58 @@ class Together(Case):
         self.assertEqual(self.left(), [])
 
 
+class Shipped(cli.Case):
+    """What lies in environments/."""
+
+    MODULES = ("bs4 IPython markitdown matplotlib.pyplot numpy openpyxl pandas PIL.Image plotly.express "
+               "py7zr PyPDF2 docx pptx requests scipy.stats seaborn sympy tabulate tenacity xlrd")
+
+    @staticmethod
+    def pinned(name, file):
+        with open(os.path.join(cli.ROOT, "environments", name, file), encoding="utf-8") as lines:
+            return [line.split()[0].lower() for line in lines if not line.startswith("#")]
+
+    def built(self, name):
+        listed = json.loads(self.vial("env", "list", "--json").stdout)
+        for env in listed:
+            if env["name"] == name:
+                return env
+        return self.skipTest("%s is not built here: tools/build-environments" % name)
+
+    def test_locks_hold_what_is_required(self):
+        for name in os.listdir(os.path.join(cli.ROOT, "environments")):
+            with self.subTest(name):
+                required = self.pinned(name, "requirements.txt")
+                self.assertLessEqual(set(required), set(self.pinned(name, "requirements.lock")))
+                self.assertTrue(all("==" in line for line in required))
+                path = os.path.join(cli.ROOT, "environments", name)
+                with open(os.path.join(path, "requirements.txt"), "rb") as file:
+                    digest = hashlib.sha256(file.read()).hexdigest()
+                with open(os.path.join(path, "requirements.lock"), encoding="utf-8") as file:
+                    self.assertIn(digest, file.readline())
+
+    def test_python_data_has_what_it_promises(self):
+        env = self.built("python-data")
+        self.assertEqual(env["problem"], None)
+        self.assertEqual(env["preload"], ["numpy", "pandas", "matplotlib.pyplot"])
+        self.assertLessEqual(set(self.pinned("python-data", "requirements.txt")),
+                             {"%s==%s" % (row["name"], row["version"]) for row in env["packages"]})
+        code = "for name in %r.split(): __import__(name)\nprint('all')" % self.MODULES
+        self.assert_ok(self.vial("run", "-E", "python-data", "-m", "2g", "-c", code), "all\n")
+
+    def test_python_data_works(self):
+        self.built("python-data")
+        code = ("import numpy as np, pandas as pd, matplotlib.pyplot as plt\n"
+                "frame = pd.DataFrame({'x': np.arange(5), 'y': np.arange(5) ** 2})\n"
+                "frame.plot(x='x', y='y'); plt.savefig('plot.png')\n"
+                "frame.to_excel('table.xlsx')\n"
+                "print(pd.read_excel('table.xlsx')['y'].sum())")
+        done = self.vial("run", "-E", "python-data", "--export", "plot.png", "-c", code)
+        self.assert_ok(done, "30\n")
+        with open(self.path("plot.png"), "rb") as file:
+            self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
+
+
 class Listing(Case):
     def test_a_pipe_gets_lines_with_tabs(self):
         self.assert_ok(self.build("mine", self.put("r.txt")))
