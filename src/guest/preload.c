@@ -126,6 +126,33 @@ static bool is_rehearsal(pid_t (*real)(void))
 	return false;
 }
 
+/*
+ * What an interpreter has open is its zygote's: a guest that kept it could talk to all the others.
+ * But some close what they know of after a fork, and insist that it is there (Ruby): they get
+ * something to close.
+ */
+enum { OWN_FDS_MAX = 64 };
+static bool own_fds[OWN_FDS_MAX];
+
+static void note_own_fds(void)
+{
+	for (int fd = STDERR_FILENO + 1; fd < OWN_FDS_MAX; fd++)
+		own_fds[fd] = fcntl(fd, F_GETFD) >= 0;
+}
+
+static void replace_own_fds(void)
+{
+	for (int fd = STDERR_FILENO + 1; fd < OWN_FDS_MAX; fd++) {
+		if (!own_fds[fd])
+			continue;
+		auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (null == fd)
+			(void)take_fd(&null);
+		else if (null >= 0)
+			(void)dup3(null, fd, O_CLOEXEC);
+	}
+}
+
 __attribute__((visibility("default"))) pid_t fork(void)
 {
 	static bool served;
@@ -136,7 +163,9 @@ __attribute__((visibility("default"))) pid_t fork(void)
 	served = true;
 	if (is_rehearsal(real))
 		return 0;
+	note_own_fds();
 	serve(BOX_CONTROL_FD);
+	replace_own_fds();
 	pages_make_ready(&pages);
 	if (!getenv("VIAL_RECEIVES"))
 		vial_receive();
