@@ -88,10 +88,29 @@ void box_close_workspace(struct box *box)
 
 void box_kill(struct box *box)
 {
-	/* Let go first: the namespaces are then taken down by pid 1 as it ends, not by us. */
-	box_close_door(box);
 	if (box->init_fd >= 0)
 		(void)pidfd_send_signal(box->init_fd, SIGKILL, NULL, 0);
+}
+
+/*
+ * Whoever lets go of a mount namespace last takes its mounts down, which waits for the kernel (RCU)
+ * several times.  That shall be neither pid 1, whose end we wait for, nor us, but the kernel's own
+ * collector: a socket that holds our descriptor and, besides, only itself is garbage once its other
+ * end is closed, and is collected in the background.  Returns that other end; -1 when it did not work
+ * out, and the one of us who is last does it after all.
+ */
+static int leave_mounts(const struct box *box)
+{
+	struct err ignored;
+	int pair[2];
+
+	if (box->ns[NS_MNT] < 0 ||
+	    SYS(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	const int held[] = { pair[1], box->ns[NS_MNT] };
+	(void)(message_send(pair[0], "", 1, held, 2, &ignored) < 0);
+	(void)close(pair[1]);
+	return pair[0];
 }
 
 void box_free(struct box *box)
@@ -100,10 +119,14 @@ void box_free(struct box *box)
 		return;
 	end_net(box);
 	box_kill(box);
+	int garbage = leave_mounts(box);
+	box_close_door(box);
 	if (box->init_fd >= 0) {
 		reap(box->init_fd);
 		(void)close(box->init_fd);
 	}
+	if (garbage >= 0)
+		(void)close(garbage);
 	if (box->channel >= 0)
 		(void)close(box->channel);
 	if (box->gate >= 0)
