@@ -21,6 +21,9 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#define READY_US 20000000u /* for others to make a slot, or a guest */
+#define END_US   1000000u
+
 /* ---- the table ------------------------------------------------------------------------- */
 
 struct cell *cell_find(struct keeper *k, uint32_t id)
@@ -77,6 +80,7 @@ void cell_free(struct cell *cell)
 
 	for (size_t i = 0; i < sizeof(watches) / sizeof(watches[0]); i++)
 		loop_unwatch(loop, watches[i]);
+	loop_cancel_timer(loop, &cell->overdue);
 	guest_done(&cell->guest);
 	if (cell->box)
 		box_close_workspace(cell->box); /* while its pid 1 still has it, if that lives */
@@ -126,6 +130,23 @@ void cell_fail(struct cell *cell, const struct err *e)
 	cell_free(cell);
 }
 
+/* ---- what takes too long --------------------------------------------------------------- */
+
+/* Slots and forks are made by others, who may die over it and not tell whom they had made. */
+static void on_overdue(struct timer *t)
+{
+	struct cell *cell = holder_of(t, struct cell, overdue);
+	struct err e;
+
+	if (cell->state == CELL_ENDING) {
+		keeper_reap_strangers(); /* its pid 1 cannot end before all inside are reaped */
+		(void)!loop_set_timer(cell->keeper->loop, t, END_US, &e);
+		return;
+	}
+	err_set(&e, ERR_SYS, "the sandbox was not ready in time");
+	cell_fail(cell, &e);
+}
+
 /* ---- the end --------------------------------------------------------------------------- */
 
 static void fill_usage(struct cell *cell)
@@ -169,9 +190,12 @@ static void on_init_end(struct watch *w, uint32_t events)
 
 static void end(struct cell *cell)
 {
+	struct err ignored;
+
 	if (cell->state == CELL_ENDING)
 		return;
 	cell->state = CELL_ENDING;
+	(void)!loop_set_timer(cell->keeper->loop, &cell->overdue, END_US, &ignored);
 	loop_unwatch(cell->keeper->loop, &cell->oom_watch);
 	if (cell->cgroup)
 		cgroup_unthrottle(cell->cgroup); /* dying is work, too */
@@ -187,8 +211,11 @@ static void on_guest_end(struct watch *w, uint32_t events)
 
 	(void)events;
 	loop_unwatch(cell->keeper->loop, w);
-	if (!keeper_reap(&cell->guest.pidfd, &cell->end.exit_code, &cell->end.signal, &usage))
+	if (!keeper_reap(&cell->guest.pidfd, &cell->end.exit_code, &cell->end.signal, &usage)) {
+		cell->end.lost = true; /* reaped as a stranger: how it ended is not known */
+		end(cell);
 		return;
+	}
 	cell->end.cpu_ms = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
 			   (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
 	cell->end.peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
@@ -269,6 +296,7 @@ static void arm(struct cell *cell)
 	fds[WIRE_FD_WORKSPACE] = box_workspace(cell->box);
 	if (cell->cgroup)
 		count += cgroup_directories(fds + count, cell->cgroup);
+	loop_cancel_timer(cell->keeper->loop, &cell->overdue);
 	cell->state = CELL_ARMED;
 	cell->was_armed = true;
 	tell(cell, &msg, fds, count);
@@ -411,6 +439,8 @@ static int order_guest(struct cell *cell, struct err *e)
 	cell->state = CELL_FORKING;
 	cell->has_entered = false;
 	cell->status_watch = (struct watch){ .fd = cell->status, .on_ready = on_status };
+	if (loop_set_timer(cell->keeper->loop, &cell->overdue, READY_US, e) < 0)
+		return -1;
 	return loop_watch(cell->keeper->loop, &cell->status_watch, EPOLLIN, e);
 }
 
@@ -441,6 +471,7 @@ static void on_channel(struct watch *w, uint32_t events)
 		return;
 	}
 	cell->has_slot = true;
+	loop_cancel_timer(cell->keeper->loop, &cell->overdue); /* a zygote may take its time */
 	cell_advance(cell);
 }
 
@@ -483,6 +514,7 @@ int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struc
 	cell->id = id;
 	cell->flags = arm->flags;
 	cell->limits = arm->limits;
+	cell->overdue.on_due = on_overdue;
 	cell->lease.fd = cell->net = cell->guest.pidfd = cell->status = -1;
 	memset(cell->far, -1, sizeof(cell->far));
 	cell->next = nest->cells;
@@ -492,7 +524,8 @@ int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struc
 	nest->cells = cell;
 	table_add(k, cell);
 	/* The slot is made by others while we make the cgroup. */
-	if (ids_lease(&cell->lease, &k->host->ids, e) < 0 ||
+	if (loop_set_timer(k->loop, &cell->overdue, READY_US, e) < 0 ||
+	    ids_lease(&cell->lease, &k->host->ids, e) < 0 ||
 	    box_order(&cell->box, nest->stem, id, &cell->lease, &cell->limits, e) < 0 ||
 	    make_cgroup(&cell->cgroup, cell, "", e) < 0) {
 		cell->is_told = true; /* by our caller */

@@ -45,6 +45,7 @@ bool keeper_reap(int *pidfd, int *exit_code, int *signal, struct rusage *ret);
 
 /* Kill a box and wait for it, whoever it was that died inside and was never made known to us. */
 void keeper_bury(struct box *box); /* NULL is fine */
+void keeper_reap_strangers(void);  /* those who were not made known to us, as far as they are dead */
 
 /* ---- nest.c ---- */
 
@@ -112,6 +113,7 @@ struct cell {
 	int far[5];                /* the server's ends until they are sent, by wire_armed_fd */
 	int status;
 	struct watch channel_watch, status_watch, guest_watch, init_watch, oom_watch;
+	struct timer overdue;      /* somebody owes us the next step */
 	struct wire_ended end;
 };
 

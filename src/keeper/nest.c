@@ -23,6 +23,7 @@
 /* A zygote's address layout and hash seed are those of all its guests: not for ever. */
 #define ZYGOTE_FORKS   20000u
 #define ZYGOTE_US      (30ull * 60 * 1000000)
+#define START_US       (2ull * 60 * 1000000) /* to load all that it is to have loaded */
 #define RETRY_FIRST_US 100000u
 #define RETRY_LAST_US  10000000u
 
@@ -174,8 +175,6 @@ static void on_net(struct watch *w, uint32_t events)
 
 /* ---- zygotes --------------------------------------------------------------------------- */
 
-static void on_renew(struct timer *t);
-
 static void start_zygote(struct nest *nest)
 {
 	const struct order order = { .kind = ORDER_ZYGOTE };
@@ -183,7 +182,8 @@ static void start_zygote(struct nest *nest)
 	int channel[2], status[2];
 	struct err e;
 
-	if (z->channel >= 0)
+	if (z->channel >= 0 ||
+	    loop_set_timer(nest->keeper->loop, &nest->renew, START_US, &e) < 0)
 		return; /* one is on its way */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
 		return;
@@ -199,13 +199,51 @@ static void start_zygote(struct nest *nest)
 	int sent = message_send(nest->stem, &order, sizeof(order), fds, ORDER_ZYGOTE_FDS_, &e);
 	(void)close(channel[1]);
 	(void)close(status[1]);
-	if (sent < 0 || loop_set_timer(nest->keeper->loop, &nest->renew, ZYGOTE_US, &e) < 0)
+	if (sent < 0)
 		zygote_drop(z);
 }
 
+static void zygote_lost(struct zygote *z);
+
 static void on_renew(struct timer *t)
 {
-	start_zygote(holder_of(t, struct nest, renew));
+	struct nest *nest = holder_of(t, struct nest, renew);
+
+	if (nest->next.channel >= 0)
+		zygote_lost(&nest->next); /* it takes too long */
+	else
+		start_zygote(nest);
+}
+
+/* What it left behind: a failure of ours before it was an interpreter, or else the interpreter's
+ * own complaints, of which the last line says most. */
+static void last_words(struct err *ret, const struct zygote *z)
+{
+	const char *name = z->nest->environment->name;
+	char text[4096];
+	struct err said;
+	ssize_t n = z->status < 0 ? -1 : read(z->status, text, sizeof(text) - 1);
+
+	err_set(ret, ERR_SYS, "the warm interpreter of %s died", name);
+	if (n == sizeof(said)) {
+		memcpy(&said, text, sizeof(said));
+		said.msg[sizeof(said.msg) - 1] = '\0';
+		if (said.code > ERR_NONE && said.code < ERR_COUNT_) {
+			*ret = said;
+			return;
+		}
+	}
+	while (n > 0 && (unsigned char)text[n - 1] <= ' ')
+		n--;
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	for (char *at = text; *at; at++)
+		if ((unsigned char)*at < ' ' && *at != '\n')
+			*at = '?';
+	const char *line = strrchr(text, '\n');
+	err_set(ret, ERR_SYS, "the warm interpreter of %s died: %.160s", name,
+		line ? line + 1 : text);
 }
 
 /* Its guests that were ordered and not answered for will not come. */
@@ -213,20 +251,18 @@ static void zygote_lost(struct zygote *z)
 {
 	struct nest *nest = z->nest;
 	struct cell *next;
-	struct err e, failed;
+	struct err e;
 	bool was_next = z == &nest->next;
 
-	err_set(&e, ERR_SYS, "the warm interpreter of %s died", nest->environment->name);
-	if (z->status >= 0 && read(z->status, &failed, sizeof(failed)) == sizeof(failed))
-		e = failed;
+	last_words(&e, z);
 	zygote_drop(z);
 	if (z == &nest->old)
 		return;
 	nest->why = e;
+	enum cell_state waits = was_next ? CELL_SLOT : CELL_FORKING;
 	for (struct cell *cell = nest->cells; cell; cell = next) {
 		next = cell->next;
-		if (!(cell->flags & WIRE_COLD) &&
-		    (cell->state == CELL_FORKING || (was_next && cell->state == CELL_SLOT)))
+		if (!(cell->flags & WIRE_COLD) && cell->state == waits && !nest_can_fork(nest))
 			cell_fail(cell, &e);
 	}
 	keeper_say("%s", e.msg);
@@ -236,8 +272,9 @@ static void zygote_lost(struct zygote *z)
 	else
 		wait = 1;
 	struct err ignored;
-	(void)!loop_set_timer(nest->keeper->loop, &nest->renew,
-			      wait > RETRY_LAST_US ? RETRY_LAST_US : wait, &ignored);
+	if (nest->next.channel < 0) /* else another is on its way, with a timer of its own */
+		(void)!loop_set_timer(nest->keeper->loop, &nest->renew,
+				      wait > RETRY_LAST_US ? RETRY_LAST_US : wait, &ignored);
 }
 
 static void on_zygote_end(struct watch *w, uint32_t events)
@@ -268,6 +305,7 @@ static void move_zygote(struct zygote *to, struct zygote *from)
 static void zygote_ready(struct nest *nest)
 {
 	struct cell *next;
+	struct err ignored;
 
 	zygote_drop(&nest->old);
 	if (nest->zygote.unanswered > 0)
@@ -277,6 +315,7 @@ static void zygote_ready(struct nest *nest)
 	move_zygote(&nest->zygote, &nest->next);
 	nest->zygote.is_ready = nest->zygote.channel >= 0;
 	nest->failures = 0;
+	(void)!loop_set_timer(nest->keeper->loop, &nest->renew, ZYGOTE_US, &ignored);
 	for (struct cell *cell = nest->cells; cell; cell = next) {
 		next = cell->next;
 		cell_advance(cell);
@@ -328,7 +367,7 @@ static void got_zygote(struct nest *nest, const struct order_reply *reply, int p
 
 	if (pidfd < 0) {
 		keeper_say("%s: %s", nest->environment->name, e.msg);
-		zygote_drop(z);
+		zygote_lost(z);
 		return;
 	}
 	z->pidfd = pidfd;
@@ -336,7 +375,7 @@ static void got_zygote(struct nest *nest, const struct order_reply *reply, int p
 	z->end = (struct watch){ .fd = z->pidfd, .on_ready = on_zygote_end };
 	if (loop_watch(nest->keeper->loop, &z->orders, EPOLLIN, &e) < 0 ||
 	    loop_watch(nest->keeper->loop, &z->end, EPOLLIN, &e) < 0)
-		zygote_drop(z);
+		zygote_lost(z);
 }
 
 static void on_stem(struct watch *w, uint32_t events)

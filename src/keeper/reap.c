@@ -74,7 +74,7 @@ static size_t known_children(pid_t ret[KNOWN_MAX])
 	return count;
 }
 
-static void reap_strangers(void)
+void keeper_reap_strangers(void)
 {
 	static pid_t known[KNOWN_MAX];
 	auto_buf struct buf children = BUF_INIT(1u << 20);
@@ -104,6 +104,6 @@ void keeper_bury(struct box *box)
 	box_kill(box);
 	struct pollfd end = { box_pidfd(box), POLLIN, 0 };
 	for (int i = 0; end.fd >= 0 && i < TRIES && poll(&end, 1, PATIENCE_MS) == 0; i++)
-		reap_strangers();
+		keeper_reap_strangers();
 	box_free(box);
 }
