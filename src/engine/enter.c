@@ -108,7 +108,8 @@ static int filter_calls(struct enter *in, struct err *e)
 {
 	/* Changing ids made us not dumpable, which an exec ends.  A guest without one needs its own
 	 * /proc/self; one that will exec may still have the keeper's memory, so it stays out of reach. */
-	if (!in->guest->argv && SYS(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+	if (!in->guest->argv && !in->guest->will_exec &&
+	    SYS(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return err_sys(e, "dumpable");
 	return in->guest->seccomp ? seccomp_install(in->guest->seccomp, e) : 0;
 }

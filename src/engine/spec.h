@@ -110,6 +110,7 @@ struct guest_spec {
 	int control_fd;          /* a socket that becomes BOX_CONTROL_FD; 0: none */
 	bool control_survives;   /* ... and an exec */
 	bool keeps_signals;      /* what it catches and ignores is its own already */
+	bool will_exec;          /* later than at once, as with `argv` */
 	bool is_trusted;         /* part of us: keeps its power over the box, and is not confined */
 	int (*main)(void);       /* instead of argv: a function of ours */
 };

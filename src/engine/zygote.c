@@ -87,6 +87,7 @@ static void enter(const struct order *order, const int *fds)
 		.seccomp = order->is_filtered ? &seccomp_guest : NULL,
 		.control_fd = fds[ORDER_GUEST_CONTROL],
 		.control_survives = order->is_parked,
+		.will_exec = order->will_exec,
 		.keeps_signals = true,
 	};
 	int status = fds[ORDER_GUEST_STATUS], gate = fds[ORDER_GUEST_GATE];

@@ -41,6 +41,7 @@ struct order {
 	uint32_t entry_count;
 	int landlock_abi;
 	bool is_filtered;
+	bool will_exec;     /* what it is forked from is nothing for a program to see */
 	bool is_parked;     /* exec at once; the interpreter waits by itself */
 	uint32_t rule_count;
 	struct {

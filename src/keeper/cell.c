@@ -422,6 +422,7 @@ static int order_guest(struct cell *cell, struct err *e)
 
 	int failed = fill_order(&order, cell, is_parked, e) < 0 || open_pipes(cell, theirs, e) < 0;
 	if (!failed) {
+		order.will_exec = !by_zygote; /* the stem is a copy of us */
 		if (cell->cgroup)
 			order.entry_count =
 				(uint32_t)cgroup_entries(entries, cell->cgroup, true);

@@ -56,3 +56,27 @@ class Networks(daemon.Case):
 
     def test_a_key_for_quick_openings(self):
         self.assert_used_once("socket.socket().setsockopt(6, 23, 5)")
+
+
+@unittest.skipUnless(os.getuid() == 0, "whose a process is, is root's to see")
+class Memory(daemon.Case):
+    def owners(self):
+        """Whose the memory of each guest is that is still a copy of the keeper."""
+        keeper, owners = self.daemon.process.pid, []
+        with open("/proc/%d/task/%d/children" % (keeper, keeper), encoding="ascii") as file:
+            children = file.read().split()
+        for pid in children:
+            try:
+                with open("/proc/%s/status" % pid, encoding="ascii") as file:
+                    status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+                if status["Name"] == "vial-stem" and status["NSpid"].endswith("\t2"):
+                    owners.append((len(status["NSpid"].split()), os.stat("/proc/%s/mem" % pid).st_uid))
+            except FileNotFoundError:
+                continue
+        return [owner for depth, owner in owners if depth == 3]
+
+    def test_copies_of_the_keeper_cannot_be_looked_into(self):
+        """A guest that waits for its code with the keeper's memory is not dumpable: it is root's."""
+        self.run_ok("true", "sh") # others are armed now
+        self.assertTrue(daemon.wait_until(lambda: len(self.owners()) == 4))
+        self.assertEqual(self.owners(), [0] * 4)
