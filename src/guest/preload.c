@@ -17,6 +17,7 @@
 #include "guest/call.h"
 #include "guest/go.h"
 #include "guest/pages.h"
+#include "guest/shared.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -79,8 +80,12 @@ void vial_receive(void)
 static void serve(int channel)
 {
 	const struct order_reply hello = { .kind = ORDER_ZYGOTE };
-	struct err ignored;
+	struct err ignored, why;
 
+	if (shared_make_own(&why) < 0) {
+		(void)dprintf(STDERR_FILENO, "%s\n", why.msg);
+		_exit(1); /* no guests, rather than some that can write to each other */
+	}
 	if (message_send(channel, &hello, sizeof(hello), NULL, 0, &ignored) < 0)
 		_exit(0);
 	for (;;) {
