@@ -14,7 +14,7 @@ const struct boot_file boot_files[] = {
 	{ "python", BOOT "sitecustomize.py", boot_python, &boot_python_len },
 	{ "python", REHEARSAL "main.py", boot_python_main, &boot_python_main_len },
 	{ "javascript", BOOT "boot.js", boot_node, &boot_node_len },
-	{ "ruby", BOOT "did_you_mean.rb", boot_ruby, &boot_ruby_len },
+	{ "ruby", BOOT "boot.rb", boot_ruby, &boot_ruby_len },
 	{ "ruby", REHEARSAL "main.rb", boot_ruby_main, &boot_ruby_main_len },
 	{ 0 },
 };

@@ -185,7 +185,7 @@ const struct runtime runtime_ruby = {
 	.version = (const char *const[]){ "%i", "--version", NULL },
 	.limit_data = true,
 	.warmth = WARM_FORK,
-	.boot_env = (const char *const[]){ "RUBYLIB=/run/vial/boot",
+	.boot_env = (const char *const[]){ "RUBYOPT=-r/run/vial/boot/boot.rb",
 			"LD_PRELOAD=/run/vial/boot/guest.so", NULL },
 	.package = "ruby",
 	.read_error = read_error,

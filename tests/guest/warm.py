@@ -23,6 +23,9 @@ LANGUAGES = {
         {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"},
         ["python/sitecustomize.py"],
         {"PYTHONPATH": "{boot}", "LD_PRELOAD": "{boot}/guest.so"}, True),
+    "ruby": Language(
+        "/usr/bin/ruby", [], "main.rb", {}, ["ruby/boot.rb"],
+        {"RUBYOPT": "-r{boot}/boot.rb", "LD_PRELOAD": "{boot}/guest.so"}, True),
 }
 
 
@@ -264,6 +267,15 @@ try:
 except ImportError:
     pass
 """,
+    "ruby": """
+require "securerandom"
+require "tempfile"
+puts rand, Random.rand, Random.new.rand, Random.new_seed, SecureRandom.hex(8), SecureRandom.uuid
+puts [*1..50].shuffle.join(","), Random.urandom(8).unpack1("H*"), Random.seed
+puts Dir::Tmpname.create("x") { }
+require "openssl"
+puts OpenSSL::Random.random_bytes(8).unpack1("H*")
+""",
 }
 TIMES = 200
 
@@ -295,20 +307,29 @@ def a_closed_socket_ends_it(interpreter):
         ["status %d, output %r" % (status, output)]
 
 
+QUIETLY = {
+    "python": ("drawn.py", "print = lambda value: None\n%s"),
+    "ruby": ("drawn.rb", "$stdout = File.open(File::NULL, 'w')\n%s\n$stdout = STDOUT\n"),
+}
+
+
 def nothing_loaded_is_drawn_twice(interpreter):
     """The same where the zygote has loaded the libraries and drawn from them."""
-    place, boot = interpreter.place, os.path.join(interpreter.place.root, "drawn")
-    os.makedirs(boot, exist_ok=True)
-    with open(os.path.join(boot, "drawn.py"), "w", encoding="utf-8") as file:
-        file.write(DRAWS[interpreter.language].replace("print(", "str("))
-    other = Forked(place, interpreter.language, interpreter.tool)
-    other.boot_env["PYTHONPATH"] += ":" + boot
-    other.boot_env["VIAL_PRELOAD"] = "drawn"
+    language, folder = interpreter.language, os.path.join(interpreter.place.root, "drawn")
+    name, text = QUIETLY[language]
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        file.write(text % DRAWS[language])
+    other = Forked(interpreter.place, language, interpreter.tool)
+    if language == "python":
+        other.boot_env["PYTHONPATH"] += ":" + folder
+    other.boot_env["VIAL_PRELOAD"] = "drawn" if language == "python" else folder + "/drawn"
     with other:
         return nothing_is_drawn_twice(other)
 
 
 EXITS = {
+    "ruby": ["", "exit 3", "raise 'x'", "exit! 4"],
     "python": ["pass", "import sys; sys.exit(3)", "1 / 0", "import os; os._exit(4)"],
 }
 
@@ -338,7 +359,6 @@ def tests(language):
     found = []
     if language in DRAWS:
         found.append(("nothing_is_drawn_twice", nothing_is_drawn_twice))
-    if language == "python":
         found.append(("nothing_loaded_is_drawn_twice", nothing_loaded_is_drawn_twice))
     if language in EXITS:
         found.append(("an_end_is_told", an_end_is_told))

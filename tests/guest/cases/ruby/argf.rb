@@ -1,0 +1,2 @@
+puts ARGF.read
+p ARGV

@@ -1,0 +1,1 @@
+Process.kill(:KILL, $$); sleep 1

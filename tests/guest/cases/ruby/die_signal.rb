@@ -1,0 +1,3 @@
+puts 'x'
+$stdout.flush
+Process.kill(:TERM, $$); sleep 1

@@ -1,0 +1,3 @@
+ENV.each { |pair| p pair }
+system('env | sort')
+p ENV['A'].encoding, ENV['A'].frozen?

@@ -1,0 +1,2 @@
+p $LOAD_PATH.first
+require 'mine'

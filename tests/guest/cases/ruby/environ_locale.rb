@@ -1,0 +1,1 @@
+p Encoding.default_external, Encoding.find('locale'), 'ä'.encoding

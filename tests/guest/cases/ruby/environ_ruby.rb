@@ -1,0 +1,2 @@
+p $VERBOSE, ENV['RUBYOPT']
+x = 1

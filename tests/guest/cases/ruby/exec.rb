@@ -1,0 +1,3 @@
+puts 'before'
+$stdout.flush
+exec('sh', '-c', 'echo after; ls /proc/self/fd | wc -l; env | sort; exit 6')

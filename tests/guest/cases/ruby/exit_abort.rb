@@ -1,0 +1,1 @@
+abort 'a reason'

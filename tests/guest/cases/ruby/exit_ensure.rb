@@ -1,0 +1,5 @@
+begin
+  exit 4
+ensure
+  puts 'ensure'
+end

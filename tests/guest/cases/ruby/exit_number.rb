@@ -1,0 +1,2 @@
+puts 'out'
+exit 3

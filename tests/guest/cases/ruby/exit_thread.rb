@@ -1,0 +1,3 @@
+t = Thread.new { exit 6 }
+t.join
+puts 'never'

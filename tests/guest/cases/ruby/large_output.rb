@@ -1,0 +1,1 @@
+20000.times { |i| puts i }

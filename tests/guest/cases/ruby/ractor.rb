@@ -1,0 +1,2 @@
+r = Ractor.new { 1 + 2 }
+p r.take

@@ -1,0 +1,3 @@
+def helper
+  raise 'in helper'
+end

@@ -1,0 +1,4 @@
+class Foo
+  def bar = 1
+end
+Foo.new.baz

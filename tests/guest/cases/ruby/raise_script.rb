@@ -1,0 +1,1 @@
+exec_this_is_not_defined

@@ -1,0 +1,1 @@
+p require('./one'), require('./one')

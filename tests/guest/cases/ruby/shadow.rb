@@ -1,0 +1,3 @@
+$LOAD_PATH.unshift('lib')
+require 'json'
+p defined?(MINE)

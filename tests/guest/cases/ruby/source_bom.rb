@@ -1,0 +1,2 @@
+﻿puts 'bom'
+p __LINE__, __ENCODING__

@@ -1,0 +1,2 @@
+# -*- coding: iso-8859-1 -*-
+p 'ä'.encoding, 'ä'.bytes

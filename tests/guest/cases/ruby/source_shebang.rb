@@ -1,0 +1,2 @@
+#!/usr/bin/env ruby
+puts __LINE__, $VERBOSE.inspect

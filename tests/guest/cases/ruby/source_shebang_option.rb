@@ -1,0 +1,3 @@
+#!/usr/bin/ruby -w
+puts $VERBOSE.inspect
+x = 1

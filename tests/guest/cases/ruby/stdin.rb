@@ -1,0 +1,2 @@
+p gets, $stdin.gets, $., STDIN.read(4), readlines
+p gets

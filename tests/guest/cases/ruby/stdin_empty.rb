@@ -1,0 +1,2 @@
+p gets, $stdin.read, $stdin.eof?
+readline

@@ -1,0 +1,3 @@
+puts 'a'
+$stdout.close
+puts 'b'

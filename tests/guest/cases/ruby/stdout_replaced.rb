@@ -1,0 +1,4 @@
+require 'stringio'
+$stdout = StringIO.new
+puts 'lost'
+$stderr.puts $stdout.string

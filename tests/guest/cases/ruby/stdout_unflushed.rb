@@ -1,0 +1,2 @@
+$stdout.sync = false
+print 'no newline'

@@ -1,0 +1,2 @@
+t = Thread.new { raise 'in thread' }
+t.join

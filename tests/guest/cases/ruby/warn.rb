@@ -1,0 +1,5 @@
+warn 'one'
+warn 'two', uplevel: 0
+$VERBOSE = true
+A = 1
+A = 2
