@@ -15,7 +15,7 @@ run: ## the daemon, warm, on 127.0.0.1:6000
 	@tools/install-deps run
 	@$(MAKE) --no-print-directory all
 	@$(BUILD)/vial prepare
-	@$(BUILD)/vial env build python-data
+	@tools/build-environments
 	@$(BUILD)/vial serve
 
 tour: all ## a few minutes with `vial run`
