@@ -5,6 +5,7 @@
 #include "engine/steps.h"
 #include "keeper/filer.h"
 
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
@@ -61,13 +62,27 @@ static int owner_of(uid_t *ret, const struct keeper *k, int workspace, struct er
 	return 0;
 }
 
+/* It lives among the host's files, with a uid that is nobody's: those of its workspace will do. */
+static int confine(const struct keeper *k, int workspace, struct err *e)
+{
+	char path[32];
+	const struct landlock_rule rule = { path, LANDLOCK_READ };
+
+	if (k->host->landlock_abi < 1)
+		return 0;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_sys(e, "no_new_privs");
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", workspace);
+	return landlock_restrict(&rule, 1, k->host->landlock_abi, e);
+}
+
 _Noreturn static void filer(const struct keeper *k, int socket, int workspace, uid_t uid)
 {
 	int keep[] = { socket, workspace };
 	struct err e;
 
 	(void)prctl(PR_SET_NAME, "vial-filer", 0, 0, 0);
-	if (fds_close_except(0, keep, 2, &e) < 0)
+	if (fds_close_except(0, keep, 2, &e) < 0 || confine(k, workspace, &e) < 0)
 		_exit(125);
 	if (k->host->ids.own_uids &&
 	    (sys_setgroups(0, NULL) < 0 || sys_setresgid(uid) < 0 || sys_setresuid(uid) < 0))
