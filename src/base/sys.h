@@ -32,15 +32,19 @@ static inline pid_t sys_clone3(struct clone_args *args)
 	return (pid_t)syscall(SYS_clone3, args, sizeof(*args));
 }
 
+#if defined(__x86_64__) && !defined(VIAL_SANITIZED) /* the sanitizers watch our stacks */
+#define SYS_LENDS_MEMORY
+#endif
+
 /*
  * A child that borrows our memory, as vfork()'s does, and runs fn(arg) on the stack in `args`; this
  * thread waits until it has ended or exec'd.  No page table is copied and no page afterwards, which
  * is most of what a fork costs.  fn() never returns, and touches what vfork()'s child may.  Where this
- * cannot be had (the sanitizers watch our stacks) the child gets a copy, and we do not wait.
+ * cannot be had the child gets a copy, and we do not wait.
  */
 static inline pid_t sys_clone3_borrow(struct clone_args *args, void (*fn)(void *), void *arg)
 {
-#if defined(__x86_64__) && !defined(VIAL_SANITIZED)
+#ifdef SYS_LENDS_MEMORY
 	long ret;
 
 	args->flags |= CLONE_VM | CLONE_VFORK;

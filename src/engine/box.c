@@ -34,12 +34,33 @@ struct box {
 	bool was_entered;   /* by a guest, which may have left somebody inside */
 };
 
-/* A page our helpers share with us; what they share besides is the descriptor table. */
+/* What our helpers tell us; what they share besides is the descriptor table. */
 struct shared {
 	struct guest guest; /* noted by the kernel itself */
 	int net;            /* descriptor of the network namespace, or -1 */
 	struct err net_err; /* why not */
 };
+
+static struct shared *shared_new(void)
+{
+#ifdef SYS_LENDS_MEMORY
+	return calloc(1, sizeof(struct shared));
+#else
+	void *page = SYS(mmap, NULL, sizeof(struct shared), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return page == MAP_FAILED ? NULL : page;
+#endif
+}
+
+static void shared_free(struct shared *shared)
+{
+#ifdef SYS_LENDS_MEMORY
+	free(shared);
+#else
+	if (shared)
+		(void)munmap(shared, sizeof(*shared));
+#endif
+}
 
 /* Our children carry exit signal 0 until they exec, so only __WALL finds them. */
 static void reap(int pidfd)
@@ -132,8 +153,7 @@ void box_free(struct box *box)
 	if (box->gate >= 0)
 		(void)close(box->gate);
 	box_close_workspace(box);
-	if (box->shared)
-		(void)munmap(box->shared, sizeof(*box->shared));
+	shared_free(box->shared);
 	free(box);
 }
 
@@ -239,11 +259,9 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 	if (box_new(&box, spec->lease, &far_end, &far_gate, e) < 0)
 		return -1;
 	box->share_network = spec->share_network;
-	void *page = SYS(mmap, NULL, sizeof(*box->shared), PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (page == MAP_FAILED)
+	box->shared = shared_new();
+	if (!box->shared)
 		return err_sys(e, "box");
-	box->shared = page;
 	box->init = slot_clone(&box->init_fd, spec, far_end, far_gate, 0, e);
 	if (box->init < 0)
 		return -1;

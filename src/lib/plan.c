@@ -102,7 +102,7 @@ static void share(struct plan *p, const char *path)
 {
 	struct stat st;
 
-	if (path && stat(path, &st) == 0 && access(path, R_OK) == 0)
+	if (path && stat(path, &st) == 0 && (st.st_mode & S_IROTH || access(path, R_OK) == 0))
 		row(p, MOUNT_SHARE, path + 1, path,
 		    MOUNT_OPTIONAL | (S_ISDIR(st.st_mode) ? 0 : MOUNT_FILE));
 }
