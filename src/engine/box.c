@@ -75,7 +75,7 @@ static void reap(int pidfd)
  * Our helpers borrow our memory where they can (sys_clone3_borrow) and run on a piece of our stack.
  * They change who they are, whereupon the kernel marks that memory as not dumpable: to be mended.
  */
-enum { HELPER_STACK = 16 << 10, SPAWNER_STACK = 2 * HELPER_STACK };
+enum { HELPER_STACK = 8 << 10, SPAWNER_STACK = 2 * HELPER_STACK };
 
 static pid_t start_helper(struct clone_args *args, char *stack, size_t size, void (*fn)(void *),
 			  void *arg)
@@ -180,17 +180,23 @@ static int make_net(const struct box *box)
 
 	if (SYS(setns, box->net_user_ns, CLONE_NEWUSER) < 0)
 		return err_sys(e, "setns");
-	if (SYS(unshare, CLONE_NEWNET) < 0)
-		return err_sys(e, "unshare");
-	if (net_loopback_up(e) < 0)
-		return -1;
-	shared->net = SYS(open, "/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	return shared->net < 0 ? err_sys(e, "/proc/self/ns/net") : 0;
+	shared->net = net_make(e);
+	return shared->net < 0 ? -1 : 0;
 }
 
 static void net_main(void *box)
 {
 	_exit(make_net(box) < 0);
+}
+
+/* Before pid 1 is told to go on: in the end nobody without power over it may open this. */
+static int open_user_ns(struct box *box, struct err *e)
+{
+	char path[40];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", box->init);
+	box->net_user_ns = SYS(open, path, O_RDONLY | O_CLOEXEC);
+	return box->net_user_ns < 0 ? err_sys(e, "%s", path) : 0;
 }
 
 static int start_net(struct box *box, struct err *e)
@@ -200,12 +206,7 @@ static int start_net(struct box *box, struct err *e)
 		.flags = CLONE_FILES | CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
 		.pidfd = (uintptr_t)&box->net_maker,
 	};
-	char path[40];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", box->init);
-	box->net_user_ns = SYS(open, path, O_RDONLY | O_CLOEXEC);
-	if (box->net_user_ns < 0)
-		return err_sys(e, "%s", path);
 	box->shared->net = -1;
 	err_set(&box->shared->net_err, ERR_SYS, "its maker died");
 	if (start_helper(&args, stack, sizeof(stack), net_main, box) < 0) {
@@ -267,6 +268,8 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 		return -1;
 	if (idmap_write(box->init, &box->lease, spec->is_nest, e) < 0)
 		return err_context(e, "idmap");
+	if (!box->share_network && open_user_ns(box, e) < 0)
+		return err_context(e, "net");
 	if (SYS(send, box->channel, "m", 1, MSG_NOSIGNAL) < 0)
 		return err_sys(e, "idmap");
 	if (!box->share_network && start_net(box, e) < 0)

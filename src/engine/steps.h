@@ -22,7 +22,7 @@ int mount_pivot(const struct box_spec *spec,
 int mount_detach_host(const struct box_spec *spec, struct err *e) MUST_USE; /* and now nowhere */
 
 /* ---- net.c ---- */
-int net_loopback_up(struct err *e) MUST_USE;
+int net_make(struct err *e) MUST_USE; /* for this process; returns a descriptor of it */
 
 /* ---- creds.c ---- */
 int creds_become_root(const struct lease *lease, struct err *e) MUST_USE;  /* of the namespace */

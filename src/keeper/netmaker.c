@@ -54,15 +54,14 @@ static struct buf blank = BUF_INIT(1u << 20);
 
 static int make(struct err *e)
 {
-	if (SYS(unshare, CLONE_NEWNET) < 0)
-		return err_sys(e, "network");
-	if (net_loopback_up(e) < 0)
-		return -1;
+	auto_close int fd = net_make(e);
+
+	if (fd < 0)
+		return err_context(e, "network");
 	buf_reset(&blank);
 	if (read_books(&blank, e) < 0)
 		return -1;
-	int fd = SYS(open, "/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? err_sys(e, "network") : fd;
+	return take_fd(&fd);
 }
 
 static int check(const int *fds, size_t fd_count, struct err *e)
