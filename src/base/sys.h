@@ -37,17 +37,18 @@ static inline pid_t sys_clone3(struct clone_args *args)
 #endif
 
 /*
- * A child that borrows our memory, as vfork()'s does, and runs fn(arg) on the stack in `args`; this
- * thread waits until it has ended or exec'd.  No page table is copied and no page afterwards, which
- * is most of what a fork costs.  fn() never returns, and touches what vfork()'s child may.  Where this
- * cannot be had the child gets a copy, and we do not wait.
+ * A child that has our memory and runs fn(arg) on the stack in `args`: no page table is copied and no
+ * page afterwards, which is most of what a fork costs.  fn() never returns.  With CLONE_VFORK this
+ * thread waits until the child has ended or exec'd, and it may touch what vfork()'s may.  Without,
+ * not even errno is its own: sys_bare() is what it may call.  Where memory cannot be lent the child
+ * gets a copy, and we do not wait.
  */
-static inline pid_t sys_clone3_borrow(struct clone_args *args, void (*fn)(void *), void *arg)
+static inline pid_t sys_clone3_lend(struct clone_args *args, void (*fn)(void *), void *arg)
 {
 #ifdef SYS_LENDS_MEMORY
 	long ret;
 
-	args->flags |= CLONE_VM | CLONE_VFORK;
+	args->flags |= CLONE_VM;
 	/* libc's syscall() would return on a stack that holds no return address. */
 	__asm__ volatile("syscall\n\t"
 			 "test %%rax, %%rax\n\t"
@@ -66,11 +67,29 @@ static inline pid_t sys_clone3_borrow(struct clone_args *args, void (*fn)(void *
 	}
 	return (pid_t)ret;
 #else
+	args->flags &= ~(uint64_t)CLONE_VFORK;
 	args->stack = args->stack_size = 0;
 	pid_t pid = sys_clone3(args);
 	if (pid == 0)
 		fn(arg);
 	return pid;
+#endif
+}
+
+/* A system call that answers with a negative error, and leaves errno alone. */
+static inline long sys_bare(long nr, long a, long b, long c)
+{
+#ifdef SYS_LENDS_MEMORY
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "0"(nr), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory");
+	return ret;
+#else
+	long ret = syscall(nr, a, b, c);
+	return ret < 0 ? -errno : ret;
 #endif
 }
 

@@ -31,14 +31,15 @@ struct box {
 	struct shared *shared;
 	int net_maker;      /* pidfd; -1: done, or not needed */
 	int net_user_ns;    /* what it joins */
+	int dumpable;       /* were we, before it began */
 	bool was_entered;   /* by a guest, which may have left somebody inside */
 };
 
 /* What our helpers tell us; what they share besides is the descriptor table. */
 struct shared {
 	struct guest guest; /* noted by the kernel itself */
-	int net;            /* descriptor of the network namespace, or -1 */
-	struct err net_err; /* why not */
+	int net;            /* descriptor of the network namespace, or a negative error */
+	_Alignas(16) char net_stack[4096];
 };
 
 static struct shared *shared_new(void)
@@ -72,24 +73,13 @@ static void reap(int pidfd)
 }
 
 /*
- * Our helpers borrow our memory where they can (sys_clone3_borrow) and run on a piece of our stack.
- * They change who they are, whereupon the kernel marks that memory as not dumpable: to be mended.
+ * Our helpers have our memory, where it can be lent (sys_clone3_lend).  They change who they are,
+ * whereupon the kernel marks that memory as not dumpable: to be mended.
  */
-enum { HELPER_STACK = 8 << 10, SPAWNER_STACK = 2 * HELPER_STACK };
-
-static pid_t start_helper(struct clone_args *args, char *stack, size_t size, void (*fn)(void *),
-			  void *arg)
+static void mend_dumpable(int before)
 {
-	int dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
-
-	args->stack = (uintptr_t)stack;
-	args->stack_size = size;
-	pid_t pid = SYS(sys_clone3_borrow, args, fn, arg);
-	int saved = errno;
-	if (dumpable == 1)
+	if (before == 1)
 		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	errno = saved;
-	return pid;
 }
 
 static void end_net(struct box *box);
@@ -169,24 +159,19 @@ int box_pidfd(const struct box *box)
 
 /* ---- the network namespace -------------------------------------------------------------
  *
- * The dearest of all to make, so it is made by a process of its own while pid 1 makes the rest:
- * owned by the sandbox's user namespace all the same, for its maker joined that first.
+ * The dearest of all to make, so it is made by a process of its own while pid 1 makes the rest, and
+ * not waited for before a guest needs it.  It is owned by the sandbox's user namespace all the same,
+ * for its maker joined that first.
  */
 
-static int make_net(const struct box *box)
+static void net_main(void *arg)
 {
-	struct shared *shared = box->shared;
-	struct err *e = &shared->net_err;
+	const struct box *box = arg;
+	long joined = SYS(sys_bare, SYS_setns, box->net_user_ns, CLONE_NEWUSER, 0);
 
-	if (SYS(setns, box->net_user_ns, CLONE_NEWUSER) < 0)
-		return err_sys(e, "setns");
-	shared->net = net_make(e);
-	return shared->net < 0 ? -1 : 0;
-}
-
-static void net_main(void *box)
-{
-	_exit(make_net(box) < 0);
+	box->shared->net = joined < 0 ? (int)joined : net_make();
+	for (;;)
+		(void)sys_bare(SYS_exit, 0, 0, 0);
 }
 
 /* Before pid 1 is told to go on: in the end nobody without power over it may open this. */
@@ -201,15 +186,16 @@ static int open_user_ns(struct box *box, struct err *e)
 
 static int start_net(struct box *box, struct err *e)
 {
-	_Alignas(16) char stack[HELPER_STACK];
 	struct clone_args args = {
 		.flags = CLONE_FILES | CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
 		.pidfd = (uintptr_t)&box->net_maker,
+		.stack = (uintptr_t)box->shared->net_stack,
+		.stack_size = sizeof(box->shared->net_stack),
 	};
 
-	box->shared->net = -1;
-	err_set(&box->shared->net_err, ERR_SYS, "its maker died");
-	if (start_helper(&args, stack, sizeof(stack), net_main, box) < 0) {
+	box->shared->net = -ECHILD; /* until it has said otherwise */
+	box->dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+	if (SYS(sys_clone3_lend, &args, net_main, box) < 0) {
 		box->net_maker = -1;
 		return err_sys(e, "clone");
 	}
@@ -222,7 +208,8 @@ static void end_net(struct box *box)
 	if (box->net_maker >= 0) {
 		reap(box->net_maker);
 		(void)close(take_fd(&box->net_maker));
-		box->ns[NS_NET] = box->shared->net;
+		box->ns[NS_NET] = box->shared->net < 0 ? -1 : box->shared->net;
+		mend_dumpable(box->dumpable);
 	}
 	if (box->net_user_ns >= 0)
 		(void)close(take_fd(&box->net_user_ns));
@@ -384,15 +371,12 @@ int box_ready(struct box *box, struct err *e)
 	take_descriptors(box, &msg);
 	if (box->workspace < 0)
 		return err_set(e, ERR_SYS, "init: too many open files");
-	end_net(box);
-	if (!box->share_network && box->ns[NS_NET] < 0) {
-		*e = box->shared->net_err;
-		return err_context(e, "net");
-	}
 	return 0;
 }
 
 /* ---- sending a guest in -------------------------------------------------------------- */
+
+enum { GUEST_STACK = 8 << 10, SPAWNER_STACK = 2 * GUEST_STACK }; /* the one within the other */
 
 struct spawn {
 	const struct box *box;
@@ -436,7 +420,7 @@ static void guest_start(void *arg)
  */
 static pid_t clone_guest(struct clone_args *args, struct spawn *s)
 {
-	_Alignas(16) char stack[HELPER_STACK];
+	_Alignas(16) char stack[GUEST_STACK];
 
 	if (!s->guest->argv || s->box->was_entered) {
 		pid_t pid = SYS(sys_clone3, args);
@@ -444,9 +428,10 @@ static pid_t clone_guest(struct clone_args *args, struct spawn *s)
 			guest_start(s);
 		return pid;
 	}
+	args->flags |= CLONE_VFORK;
 	args->stack = (uintptr_t)stack;
 	args->stack_size = sizeof(stack);
-	return SYS(sys_clone3_borrow, args, guest_start, s);
+	return SYS(sys_clone3_lend, args, guest_start, s);
 }
 
 static void spawner_main(void *arg)
@@ -540,20 +525,29 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
 	_Alignas(16) char stack[SPAWNER_STACK];
 	int pipe_fds[2], spawner_fd;
 	struct clone_args args = {
-		.flags = CLONE_FILES | CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
+		.flags = CLONE_FILES | CLONE_PIDFD | CLONE_CLEAR_SIGHAND | CLONE_VFORK,
 		.pidfd = (uintptr_t)&spawner_fd,
+		.stack = (uintptr_t)stack,
+		.stack_size = sizeof(stack),
 	};
 
+	end_net(box);
+	if (!box->share_network && box->ns[NS_NET] < 0) {
+		errno = -box->shared->net;
+		return err_sys(e, "net");
+	}
 	if (SYS(pipe2, pipe_fds, O_CLOEXEC) < 0)
 		return err_sys(e, "status pipe");
 	status = pipe_fds[0];
 	box->shared->guest = (struct guest){ .pidfd = -1 };
 
 	struct spawn s = { box, spec, pipe_fds[1] };
-	if (start_helper(&args, stack, sizeof(stack), spawner_main, &s) < 0) {
+	int dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+	if (SYS(sys_clone3_lend, &args, spawner_main, &s) < 0) {
 		(void)close(pipe_fds[1]);
 		return err_sys(e, "spawner");
 	}
+	mend_dumpable(dumpable);
 	reap(spawner_fd); /* it shares our table: only then may we close its end of the pipe */
 	(void)close(spawner_fd);
 	(void)close(pipe_fds[1]);

@@ -1,7 +1,6 @@
 /*
  * net - a network namespace with nothing but loopback.
  */
-#include "base/own.h"
 #include "base/sys.h"
 #include "engine/steps.h"
 
@@ -12,17 +11,19 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-int net_make(struct err *e)
+int net_make(void)
 {
-	struct ifreq req = { .ifr_name = "lo" };
+	struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
 
-	if (SYS(unshare, CLONE_NEWNET) < 0)
-		return err_sys(e, "unshare");
-	auto_close int fd = SYS(socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	req.ifr_flags = IFF_UP | IFF_RUNNING;
-	if (fd < 0 || SYS(ioctl, fd, SIOCSIFFLAGS, &req) < 0)
-		return err_sys(e, "loopback");
-	/* Its own name in /proc would do as well, but is dear to look up. */
-	int ns = SYS(ioctl, fd, SIOCGSKNS);
-	return ns < 0 ? err_sys(e, "descriptor") : ns;
+	long done = SYS(sys_bare, SYS_unshare, CLONE_NEWNET, 0, 0);
+	if (done < 0)
+		return (int)done;
+	long fd = SYS(sys_bare, SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return (int)fd;
+	done = SYS(sys_bare, SYS_ioctl, fd, SIOCSIFFLAGS, (long)&req);
+	if (done >= 0) /* its own name in /proc would do as well, but is dear to look up */
+		done = SYS(sys_bare, SYS_ioctl, fd, SIOCGSKNS, 0);
+	(void)sys_bare(SYS_close, fd, 0, 0);
+	return (int)done;
 }

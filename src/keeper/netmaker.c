@@ -54,10 +54,12 @@ static struct buf blank = BUF_INIT(1u << 20);
 
 static int make(struct err *e)
 {
-	auto_close int fd = net_make(e);
+	auto_close int fd = net_make();
 
-	if (fd < 0)
-		return err_context(e, "network");
+	if (fd < 0) {
+		errno = -fd;
+		return err_sys(e, "network");
+	}
 	buf_reset(&blank);
 	if (read_books(&blank, e) < 0)
 		return -1;
