@@ -104,7 +104,7 @@ struct vial_package {
 /* What code finds inside: a language of the host, or one with packages of its own. */
 struct vial_environment {
 	const char *name, *language;
-	const char *problem;        /* why it cannot be used; "" when it can: then the rest is there */
+	const char *problem;        /* why it cannot be used; "" when it can */
 	const char *tool;           /* the interpreter or compiler */
 	const char *path;           /* its directory; NULL: the host's own language, and no more */
 	const char *const *preload; /* modules that a warm interpreter has imported; ends in NULL */
@@ -143,7 +143,7 @@ struct vial_build {
 	const char *const *preload;    /* modules, ends in NULL; NULL: what environment.yaml says */
 	const char *const *find_links; /* directories of wheels, ends in NULL; or NULL */
 	int no_index;                  /* find_links only: no index, and no network */
-	int locked;                    /* the exact versions of its lock (of `source`'s, when given) */
+	int locked;                    /* the exact versions of its lock, or of `source`'s */
 	int from_source;               /* packages without a wheel: their code runs, in a sandbox */
 	int again;                     /* even when it is there and the same */
 	/* Called several times a second; anything but 0 stops the build.  May be NULL. */

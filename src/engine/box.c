@@ -107,8 +107,8 @@ void box_kill(struct box *box)
  * Whoever lets go of a mount namespace last takes its mounts down, which waits for the kernel (RCU)
  * several times.  That shall be neither pid 1, whose end we wait for, nor us, but the kernel's own
  * collector: a socket that holds our descriptor and, besides, only itself is garbage once its other
- * end is closed, and is collected in the background.  Returns that other end; -1 when it did not work
- * out, and the one of us who is last does it after all.
+ * end is closed, and is collected in the background.  Returns that other end; -1 when it did not
+ * work out, and the one of us who is last does it after all.
  */
 static int leave_mounts(const struct box *box)
 {
@@ -160,7 +160,8 @@ int box_pidfd(const struct box *box)
 /* ---- the network namespace -------------------------------------------------------------
  *
  * The dearest of all to make, so it is made by a process of its own while pid 1 makes the rest, and
- * not waited for before a guest needs it.  It is owned by the sandbox's user namespace all the same,
+ * not waited for before a guest needs it.  It is owned by the sandbox's user namespace all the
+ * same,
  * for its maker joined that first.
  */
 

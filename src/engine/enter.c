@@ -107,7 +107,7 @@ static int arrange_fds(struct enter *in, struct err *e)
 static int filter_calls(struct enter *in, struct err *e)
 {
 	/* Changing ids made us not dumpable, which an exec ends.  A guest without one needs its own
-	 * /proc/self; one that will exec may still have the keeper's memory, so it stays out of reach. */
+	 * /proc/self; what will exec may still have the keeper's memory: it stays out of reach. */
 	if (!in->guest->argv && !in->guest->will_exec &&
 	    SYS(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return err_sys(e, "dumpable");

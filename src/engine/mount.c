@@ -346,8 +346,8 @@ int mount_build_root(const struct box_spec *spec, struct err *e)
 }
 
 /*
- * The workspace for the keeper; what is open outlives this mount namespace.  Where the guest may only
- * read, a second view stays writable.  Only there, because the end of a view of its own
+ * The workspace for the keeper; what is open outlives this mount namespace.  Where the guest may
+ * only read, a second view stays writable.  Only there, because the end of a view of its own
  * waits for the kernel (RCU).
  */
 int mount_open_workspace(int *ret, const struct box_spec *spec, struct err *e)

@@ -22,8 +22,8 @@ int mount_pivot(const struct box_spec *spec,
 int mount_detach_host(const struct box_spec *spec, struct err *e) MUST_USE; /* and now nowhere */
 
 /* ---- net.c ---- */
-/* A new one for this process, with its loopback up: a descriptor of it, or a negative error.  Nothing
- * of libc is used: whoever calls it may have the memory of another that goes on (sys_clone3_lend). */
+/* A new one for this process, with its loopback up: a descriptor of it, or a negative error.  No
+ * libc is used: its caller may have the memory of another that goes on (sys_clone3_lend). */
 int net_make(void) MUST_USE;
 
 /* ---- creds.c ---- */

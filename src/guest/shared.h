@@ -8,5 +8,5 @@
  */
 #include "base/err.h"
 
-/* In a zygote, before it forks: what was there stays readable and writable where it was, as a copy. */
+/* In a zygote, before it forks: what was there stays where it was, as a copy. */
 int shared_make_own(struct err *e) MUST_USE;

@@ -45,7 +45,7 @@ bool keeper_reap(int *pidfd, int *exit_code, int *signal, struct rusage *ret);
 
 /* Kill a box and wait for it, whoever it was that died inside and was never made known to us. */
 void keeper_bury(struct box *box); /* NULL is fine */
-void keeper_reap_strangers(void);  /* those who were not made known to us, as far as they are dead */
+void keeper_reap_strangers(void); /* those who were not made known to us, if they are dead */
 
 /* ---- nest.c ---- */
 

@@ -344,8 +344,8 @@ static void serve_done(struct serve *s)
 }
 
 /*
- * As many descriptors as we may have.  The others are counted per user, and a nest passes ours on to
- * all of its sandboxes together, though each has one of its own: none, or what we may have.
+ * As many descriptors as we may have.  The others are counted per user, and a nest passes ours on
+ * to all of its sandboxes together, though each has one of its own: none, or what we may have.
  */
 static void raise_limits(void)
 {

@@ -98,7 +98,8 @@ int vial_job_explain(char **ret, struct vial_job *job, struct vial_error *error)
 	AUTO(lease_done) struct lease lease = { .fd = -1 };
 	struct cgroup_host *ignored;
 
-	if (host_cgroups(&ignored, job->host, e) < 0 || host_check_layers(job->host, job->weak, e) < 0 ||
+	if (host_cgroups(&ignored, job->host, e) < 0 ||
+	    host_check_layers(job->host, job->weak, e) < 0 ||
 	    ids_lease(&lease, &job->host->ids, e) < 0 || plan_make(&plan, job, &lease, e) < 0)
 		return -1;
 	plan_explain(&out, &plan, job);

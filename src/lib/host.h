@@ -40,7 +40,8 @@ struct vial {
 };
 
 /*
- * Where groups go on this host.  Looked for once, by the first who asks: it reads much of /proc, and
+ * Where groups go on this host.  Looked for once, by the first who asks: it reads much of /proc,
+ * and
  * a run can do it while its sandbox is being made.  What killed keepers left is removed on the way.
  */
 int host_cgroups(struct cgroup_host **ret, struct vial *host, struct err *e) MUST_USE;

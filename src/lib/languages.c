@@ -31,7 +31,8 @@ static void ask_version(char out[256], struct vial *host, const struct runtime *
 	(void)snprintf(out, 256, "%.*s", (int)strcspn(said->data, "\n"), said->data);
 }
 
-static void describe(struct host_found *found, struct vial *host, size_t i, const struct runtime *rt)
+static void describe(struct host_found *found, struct vial *host, size_t i,
+		     const struct runtime *rt)
 {
 	struct vial_language *lang = &found->languages[i];
 	char *version = found->language_text[i][0], *note = found->language_text[i][1];

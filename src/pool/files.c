@@ -306,8 +306,8 @@ void files_given(struct run *run, int fd)
 		return;
 	}
 	f->fd = fd;
-	/* Who lets go of a workspace last frees all that is in it, a tenth of a second for some: let it
-	 * be the filer.  Everybody here waits for us. */
+	/* Who lets go of a workspace last frees all that is in it, a tenth of a second for some:
+	 * let it be the filer.  Everybody here waits for us. */
 	closep(&run->box->fds[WIRE_FD_WORKSPACE]);
 	run->box->fds[WIRE_FD_WORKSPACE] = -1;
 	files_collect(run);

@@ -284,8 +284,8 @@ int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *h
 		return err_sys(e, "pool");
 	for (size_t i = 0; i < environments->count; i++)
 		list_init(&pool->kept[i].armed);
-	/* A guest that reads no input must not end us.  Nor may we wait for a keeper that has no time to
-	 * listen: it may be waiting for us. */
+	/* A guest that reads no input must not end us.  Nor may we wait for a keeper that has no
+	 * time to listen: it may be waiting for us. */
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || fcntl(keeper, F_SETFL, O_NONBLOCK) < 0)
 		return err_sys(e, "keeper");
 	if (loop_watch(loop, &pool->keeper, EPOLLIN, e) < 0 ||

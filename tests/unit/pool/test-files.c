@@ -43,7 +43,8 @@ TEST(a_run_that_changes_nothing_needs_no_filer)
 /* Whoever lets go of it last has it to free: not the server. */
 TEST(a_large_workspace_is_left_to_a_filer)
 {
-	static const char code[] = "head -c 8388608 /dev/zero >main.py; touch -d @1000000000 main.py";
+	static const char code[] =
+		"head -c 8388608 /dev/zero >main.py; touch -d @1000000000 main.py";
 	auto_bench struct bench b;
 	struct told t;
 
