@@ -38,10 +38,10 @@ static inline pid_t sys_clone3(struct clone_args *args)
 
 /*
  * A child that has our memory and runs fn(arg) on the stack in `args`: no page table is copied,
- * no page afterwards, which is most of what a fork costs.  fn() never returns.  With CLONE_VFORK this
- * thread waits until the child has ended or exec'd, and it may touch what vfork()'s may.  Without,
- * not even errno is its own: sys_bare() is what it may call.  Where memory cannot be lent the child
- * gets a copy, and we do not wait.
+ * no page afterwards, which is most of what a fork costs.  fn() never returns.  With CLONE_VFORK
+ * this thread waits until the child has ended or exec'd, and it may touch what vfork()'s may.
+ * Without, not even errno is its own: sys_bare() is what it may call.  Where memory cannot be
+ * lent the child gets a copy, and we do not wait.
  */
 static inline pid_t sys_clone3_lend(struct clone_args *args, void (*fn)(void *), void *arg)
 {

@@ -219,6 +219,7 @@ static void on_guest_end(struct watch *w, uint32_t events)
 	cell->end.cpu_ms = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
 			   (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
 	cell->end.peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	cell->end.at_us = loop_now();
 	if (!(cell->flags & WIRE_KEEP) || cell->state != CELL_ARMED) {
 		end(cell); /* its pid 1 will tell */
 		return;

@@ -393,6 +393,8 @@ static void note_keepers_end(struct run *run, const struct wire_ended *ended)
 	struct cgroup_usage usage = ended->usage;
 
 	note_end(run, ended->exit_code, ended->signal);
+	if (run->start_us && ended->at_us > run->start_us)
+		run->end.wall_ms = (double)(ended->at_us - run->start_us) / 1000;
 	/* Without a cgroup this is all there is: the guest and the children it waited for. */
 	run->end.cpu_ms = ended->cpu_ms;
 	run->end.peak_bytes = ended->peak_bytes;
