@@ -20,19 +20,21 @@ __attribute__((visibility("default"))) int getpriority(__priority_which_t which,
 {
 	int answer = 0;
 
-	switch ((unsigned)which) {
+	switch ((unsigned)which ? (unsigned)which : who) {
 	case CALL_PREPARE:
 		python_prepare();
-		errno = 0; /* by which a caller tells a failure from a priority of -1 */
-		return answer;
+		break;
 	case CALL_WAIT:
 		answer = wait_for_code();
-		errno = 0;
-		return answer;
-	default:
 		break;
+	case CALL_AFRESH:
+		start_afresh();
+	default: {
+		int (*real)(__priority_which_t, id_t) =
+			(int (*)(__priority_which_t, id_t))dlsym(RTLD_NEXT, "getpriority");
+		return real(which, who);
 	}
-	int (*real)(__priority_which_t, id_t) =
-		(int (*)(__priority_which_t, id_t))dlsym(RTLD_NEXT, "getpriority");
-	return real(which, who);
+	}
+	errno = 0; /* by which a caller tells a failure from a priority of -1 */
+	return answer;
 }

@@ -7,12 +7,17 @@
  * extension module, no foreign function interface, nothing that a program could import.
  */
 
-/* The first argument; the second is 0.  The scripts have these numbers as well. */
+/*
+ * Either argument, the other one being 0: Node has a say in the second only.  No process has
+ * such a number.  The scripts have these, too.
+ */
 enum call {
 	/* In the zygote, before its fork(): what has to be done once for all its guests. */
 	CALL_PREPARE = 0x76696100,
 	/* In a guest, when it has warmed itself: wait for the code.  Answers with call_told. */
 	CALL_WAIT = 0x76696101,
+	/* In a guest that cannot run this program as a fresh interpreter would: become one. */
+	CALL_AFRESH = 0x76696102,
 };
 
 enum call_told {
@@ -23,3 +28,7 @@ enum call_told {
 /* What preload.c has for them; C only. */
 void vial_receive(void);       /* wait for the code, write the files, leave the words */
 void vial_end(int status);     /* say that this guest is done, and be gone */
+
+/* afresh.c: the command that this process was started with, with the program's own name, arguments
+ * and variables from the words.  Does not return. */
+_Noreturn void start_afresh(void);

@@ -18,7 +18,7 @@ import time
 HERE = os.path.dirname(__file__)
 
 # getpriority() is ours as well (guest/call.h); these are no priorities.
-PREPARE, WAIT = 0x76696100, 0x76696101
+PREPARE, WAIT, AFRESH = 0x76696100, 0x76696101, 0x76696102
 RENAMED = 2
 
 CONTROL_FD, WORDS_FD = 1000, 1001  # guest/go.h
@@ -124,7 +124,9 @@ def become_guest(path):
     if told:
         path = take_words(path, told)
     if not is_ordinary(path):
-        start_afresh(command)
+        posix.getpriority(AFRESH, 0)
+    if told:
+        posix.close(WORDS_FD)
     if "logging" in sys.modules:
         logging = sys.modules["logging"]
         logging._startTime = time.time() if type(logging._startTime) is float else time.time_ns()
@@ -146,31 +148,26 @@ def renew():
 
 def take_words(path, told):
     """Arguments, environment, name: items of a letter, a text and a NUL."""
-    with open(WORDS_FD, "rb") as file:
+    with open(WORDS_FD, "rb", closefd=False) as file:
         items = file.read().split(b"\0")[:-1]
-    args = [item[1:] for item in items if item[:1] == b"a"]
+    args = [os.fsdecode(item[1:]) for item in items if item[:1] == b"a"]
     pairs = [item[1:].split(b"=", 1) for item in items if item[:1] == b"e"]
-    names = [item[1:] for item in items if item[:1] == b"n"]
+    names = [os.fsdecode(item[1:]) for item in items if item[:1] == b"n"]
 
     changed = [(name, value) for name, value in pairs if os.environb.get(name) != value]
-    for name, value in changed:
-        os.environb[name] = value
-    if names:
-        command[-1] = names[-1]
-    command.extend(args)
     if (names and not told & RENAMED) or \
             any(os.fsdecode(name).startswith(STARTERS) for name, _ in changed):
-        start_afresh(command)
-
+        posix.getpriority(AFRESH, 0)
+    for name, value in changed:
+        os.environb[name] = value
     if any(name == b"TZ" for name, _ in changed):
         time.tzset()
-    words = [os.fsdecode(word) for word in command]
-    sys.argv[:] = words[len(words) - len(args) - 1:]
-    if hasattr(sys, "orig_argv"):
-        sys.orig_argv[:] = words
+    for words in (sys.argv, getattr(sys, "orig_argv", [])):
+        words[-1:] = names or words[-1:]
+        words += args
     if names:
         sys.path_importer_cache.pop(path)
-        path = os.path.join(os.getcwd(), words[-len(args) - 1])
+        path = os.path.join(cwd, names[0])
         sys.path_importer_cache[path] = None
     return path
 
@@ -194,10 +191,6 @@ def is_ordinary(path):
         posix.close(fd)
 
 
-def start_afresh(words):
-    os.execve(words[0], words, os.environb)
-
-
 # ---- now -------------------------------------------------------------------------------------
 
 channel = os.dup(CONTROL_FD)  # elsewhere for now: modules may fork() when they are loaded
@@ -209,8 +202,6 @@ load(wanted)
 loaded = {name.partition(".")[0] for name in sys.modules.keys() - before}
 cwd = os.getcwd()
 program = os.path.join(cwd, sys.argv[0]) if sys.version_info >= (3, 9) else sys.argv[0]
-with open("/proc/self/cmdline", "rb") as file:
-    command = file.read().split(b"\0")[:-1]
 sys.path_hooks.append(wait_for_program)
 if not has_real:
     raise ImportError(name=__name__)  # as if there were none

@@ -10,15 +10,14 @@
 # is not known to read its program in this way.
 lambda do
   # getpriority() is ours as well (guest/call.h): these are no priorities.
-  prepare, wait = 0x76696100, 0x76696101
+  prepare, wait, afresh = 0x76696100, 0x76696101, 0x76696102
   control_fd, words_fd = 1000, 1001 # guest/go.h
   common = %w[bigdecimal date digest erb fileutils forwardable json open3 optparse ostruct pp
               securerandom set shellwords socket stringio strscan tempfile time timeout tmpdir uri
               zlib]
   # Variables that are read when an interpreter or a library starts: a run that sets one is not warm.
   starters = /\A(RUBY|GEM_|BUNDLE|LD_|LC_|LANG|GLIBC_|MALLOC_|OPENSSL_)/n
-  command = File.binread("/proc/self/cmdline").split("\0")
-  name, cwd = command.last, Dir.pwd
+  name, cwd = $0.dup, Dir.pwd
 
   # Take our traces away.  Returns the libraries that this environment wants loaded.
   hide = lambda do
@@ -44,22 +43,18 @@ lambda do
     end
   end
 
-  start_afresh = lambda do
-    exec(ENV.to_h, [command[0], command[0]], *command.drop(1), unsetenv_others: true)
-  end
-
   # Arguments, environment, name: items of a letter, a text and a NUL.
-  take_words = lambda do
-    items = IO.open(words_fd, "rb") { |words| words.read.split("\0") }
+  take_words = lambda do |words|
+    items = words.read.split("\0")
     args, pairs, names = %w[a e n].map do |kind|
       items.select { |item| item[0] == kind }.map { |item| item[1..] }
     end
     changed = pairs.map { |pair| pair.split("=", 2) }
                    .reject { |variable, value| ENV[variable]&.b == value }
+    if names.any? || changed.any? { |variable, _| starters.match?(variable) }
+      Process.getpriority(afresh, 0)
+    end
     changed.each { |variable, value| ENV[variable] = value }
-    command[-1] = names.last unless names.empty?
-    command.concat(args)
-    start_afresh.call if names.any? || changed.any? { |variable, _| starters.match?(variable) }
     ARGV.concat(args.map { |arg| arg.force_encoding(Encoding.find("locale")).freeze })
   end
 
@@ -76,8 +71,10 @@ lambda do
 
   become_guest = lambda do |file, loaded|
     ENV.delete("VIAL_RECEIVES")
-    take_words.call if Process.getpriority(wait, 0) & 1 != 0
-    start_afresh.call unless file && is_ordinary.call(loaded)
+    words = IO.for_fd(words_fd, "rb") if Process.getpriority(wait, 0) & 1 != 0
+    take_words.call(words) if words
+    Process.getpriority(afresh, 0) unless file && is_ordinary.call(loaded)
+    words&.close
     file.reopen(name, "r")
   rescue Exception => why # rubocop:disable Lint/RescueException -- it must not go on as something else
     text = "#{why.class}: #{why.message}".b[0, 240]

@@ -1,0 +1,52 @@
+/*
+ * afresh - an interpreter that was warm starts over, in the sandbox it has.
+ */
+#include "base/buf.h"
+#include "guest/call.h"
+#include "guest/go.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COMMAND_MAX = 64 << 10, WORDS_MAX = 9 << 20, ARGS_MAX = 4096 };
+
+_Noreturn static void fail(const char *why)
+{
+	(void)dprintf(STDERR_FILENO, "vial: %s\n", why);
+	_exit(125);
+}
+
+_Noreturn void start_afresh(void)
+{
+	static char *argv[ARGS_MAX + 1];
+	struct buf command = BUF_INIT(COMMAND_MAX), words = BUF_INIT(WORDS_MAX);
+	size_t count = 0;
+	struct err e;
+
+	if (buf_add_file(&command, AT_FDCWD, "/proc/self/cmdline", &e) < 0)
+		fail(e.msg);
+	if (lseek(GO_WORDS_FD, 0, SEEK_SET) == 0 && buf_add_fd(&words, GO_WORDS_FD, &e) < 0)
+		fail(e.msg);
+	for (char *at = command.data; at < command.data + command.len && count < ARGS_MAX;
+	     at += strlen(at) + 1)
+		argv[count++] = at;
+	size_t program = count - 1; /* it was started without arguments */
+	for (char *at = words.data; at && at < words.data + words.len; at += strlen(at) + 1) {
+		if (*at == GO_NAME)
+			argv[program] = at + 1;
+		else if (*at == GO_ARG && count < ARGS_MAX)
+			argv[count++] = at + 1;
+		else if (*at == GO_ENV && putenv(at + 1) != 0)
+			fail("out of memory");
+	}
+	argv[count] = NULL;
+	/* Most interpreters ignore it; whether the next one does is for that to say. */
+	(void)signal(SIGPIPE, SIG_DFL);
+	(void)signal(SIGXFSZ, SIG_DFL);
+	(void)execve(argv[0], argv, environ);
+	err_sys(&e, "%.100s", argv[0]);
+	fail(e.msg);
+}
