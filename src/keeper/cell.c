@@ -171,6 +171,10 @@ static void on_init_end(struct watch *w, uint32_t events)
 	struct err e;
 
 	(void)events;
+	if (cell->is_told) { /* all there was to tell */
+		cell_free(cell);
+		return;
+	}
 	if (cell->guest.pidfd >= 0) { /* it died with its pid 1 */
 		loop_unwatch(cell->keeper->loop, &cell->guest_watch);
 		(void)keeper_reap(&cell->guest.pidfd, &cell->end.exit_code, &cell->end.signal,
@@ -203,6 +207,13 @@ static void end(struct cell *cell)
 	box_kill(cell->box);
 }
 
+/* A guest dies with its pid 1, or that of its nest, and is the first of them that we hear of. */
+static bool is_lost(const struct cell *cell)
+{
+	return cell->state == CELL_ARMED && cell->end.signal == SIGKILL &&
+	       (keeper_is_ending(cell->box) || keeper_is_ending(cell->nest->box));
+}
+
 static void on_guest_end(struct watch *w, uint32_t events)
 {
 	struct cell *cell = holder_of(w, struct cell, guest_watch);
@@ -211,16 +222,14 @@ static void on_guest_end(struct watch *w, uint32_t events)
 
 	(void)events;
 	loop_unwatch(cell->keeper->loop, w);
-	if (!keeper_reap(&cell->guest.pidfd, &cell->end.exit_code, &cell->end.signal, &usage)) {
-		cell->end.lost = true; /* reaped as a stranger: how it ended is not known */
-		end(cell);
-		return;
-	}
+	if (!keeper_reap(&cell->guest.pidfd, &cell->end.exit_code, &cell->end.signal, &usage) ||
+	    is_lost(cell))
+		cell->end.lost = true; /* or reaped as a stranger: how it ended is not known */
 	cell->end.cpu_ms = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
 			   (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
 	cell->end.peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
 	cell->end.at_us = loop_now();
-	if (!(cell->flags & WIRE_KEEP) || cell->state != CELL_ARMED) {
+	if (!(cell->flags & WIRE_KEEP) || cell->state != CELL_ARMED || cell->end.lost) {
 		end(cell); /* its pid 1 will tell */
 		return;
 	}
@@ -241,7 +250,7 @@ void cell_kill(struct cell *cell)
 		(void)pidfd_send_signal(cell->guest.pidfd, SIGKILL, NULL, 0);
 	if (cell->state == CELL_EMPTY) {
 		cell->is_told = true; /* of its last guest */
-		cell_free(cell);
+		end(cell);
 	} else if (box_pidfd(cell->box) >= 0) {
 		end(cell);
 	} else { /* the stem has not answered yet */
@@ -415,7 +424,7 @@ static bool is_warm(const struct cell *cell)
 static int order_guest(struct cell *cell, struct err *e)
 {
 	struct nest *nest = cell->nest;
-	bool by_zygote = is_warm(cell) && nest_is_warm(nest);
+	bool by_zygote = is_warm(cell) && nest_can_fork(nest);
 	bool is_parked = is_warm(cell) &&
 			 nest->environment->tool.runtime->warmth == WARM_PARKED;
 	int theirs[5] = { -1, -1, -1, -1, -1 }, entries[CGROUP_ENTRIES];
@@ -434,8 +443,12 @@ static int order_guest(struct cell *cell, struct err *e)
 	for (size_t i = 0; i < 5; i++)
 		if (theirs[i] >= 0)
 			(void)close(theirs[i]);
+	if (failed && e->code == ERR_GONE)
+		return err_set(e, ERR_SYS, "the %s of %s died",
+			       by_zygote ? "warm interpreter" : "stem", nest->environment->name);
 	if (failed)
 		return -1;
+	cell->zygote = by_zygote ? nest->zygote.number : 0;
 	if (by_zygote)
 		nest->zygote.unanswered++;
 	cell->state = CELL_FORKING;
@@ -452,7 +465,7 @@ void cell_advance(struct cell *cell)
 
 	if (cell->state != CELL_SLOT || !cell->has_slot)
 		return;
-	if (is_warm(cell) && nest_is_warm(cell->nest) && !nest_can_fork(cell->nest))
+	if (is_warm(cell) && nest_will_fork(cell->nest) && !nest_can_fork(cell->nest))
 		return;
 	if (cell->net < 0)
 		cell->net = nest_take_net(cell->nest);
@@ -500,14 +513,9 @@ static int make_cgroup(struct cgroup **ret, struct cell *cell, const char *suffi
 	return cgroup_create(ret, cgroups, cell->lease.index, suffix, &cell->limits, e);
 }
 
-int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struct err *e)
+static int create(struct keeper *k, struct nest *nest, uint32_t id, const struct wire_arm *arm,
+		  struct err *e)
 {
-	struct nest *nest = nest_get(k, arm->environment, e);
-
-	if (!nest)
-		return -1;
-	if (cell_find(k, id) || k->cell_count >= KEEPER_CELLS_MAX / 2)
-		return err_set(e, ERR_BUSY, "too many sandboxes");
 	struct cell *cell = calloc(1, sizeof(*cell));
 	if (!cell)
 		return err_sys(e, "sandbox");
@@ -535,6 +543,23 @@ int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struc
 		return -1;
 	}
 	return 0;
+}
+
+int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struct err *e)
+{
+	struct nest *nest = nest_get(k, arm->environment, e);
+
+	if (!nest)
+		return -1;
+	if (cell_find(k, id) || k->cell_count >= KEEPER_CELLS_MAX / 2)
+		return err_set(e, ERR_BUSY, "too many sandboxes");
+	if (create(k, nest, id, arm, e) == 0)
+		return 0;
+	if (e->code != ERR_GONE)
+		return -1;
+	nest_free(nest); /* its stem is dead, and we would have heard of it next */
+	nest = nest_get(k, arm->environment, e);
+	return nest ? create(k, nest, id, arm, e) : -1;
 }
 
 /* The compiler's group stays, with what its files still cost, beside the program's own. */

@@ -114,6 +114,8 @@ int keeper_run(struct keeper *k, struct err *e)
 			  ? -1
 			  : loop_run(k->loop, e);
 	for (size_t i = 0; i < k->environments->count; i++)
+		nest_kill(k->nests[i]);
+	for (size_t i = 0; i < k->environments->count; i++)
 		nest_free(k->nests[i]);
 	helpers_end(k);
 	free(k->nests);

@@ -47,6 +47,9 @@ bool keeper_reap(int *pidfd, int *exit_code, int *signal, struct rusage *ret);
 void keeper_bury(struct box *box); /* NULL is fine */
 void keeper_reap_strangers(void); /* those who were not made known to us, if they are dead */
 
+/* Whether its pid 1 has begun to end: that is when its side of the channel closes. */
+bool keeper_is_ending(const struct box *box);
+
 /* ---- nest.c ---- */
 
 /* An interpreter that forks guests, or the stem that stands in for one. */
@@ -57,8 +60,8 @@ struct zygote {
 	int status;            /* why its start failed */
 	struct watch orders, end;
 	bool is_ready;
+	uint32_t number;       /* of all there were in its nest, from 1 */
 	unsigned forks, unanswered;
-	uint64_t since_us;
 };
 
 struct nest {
@@ -74,9 +77,9 @@ struct nest {
 	int stem, net_maker;     /* channels */
 	struct watch stem_watch, net_watch;
 	struct zygote zygote, next, old; /* in use; starting; finishing */
+	uint32_t zygote_count;
 	struct timer renew;      /* zygotes do not last for ever; failed ones are tried again */
 	unsigned failures;
-	struct err why;          /* the last one */
 	int nets[NEST_NETS];     /* unused network namespaces */
 	size_t net_count, net_orders;
 	struct cell *cells;      /* all of its sandboxes, linked */
@@ -85,8 +88,9 @@ struct nest {
 /* The nest of an environment, made when there is none. */
 struct nest *nest_get(struct keeper *k, uint32_t index, struct err *e);
 void nest_free(struct nest *nest); /* NULL is fine; its cells are lost */
+void nest_kill(struct nest *nest); /* NULL is fine; nest_free() is to follow */
 bool nest_can_fork(const struct nest *nest); /* a warm interpreter is ready */
-bool nest_is_warm(const struct nest *nest);  /* there is one, or will be */
+bool nest_will_fork(const struct nest *nest); /* ... or will be, as far as one can tell */
 
 /* A network namespace, or -1: one is on its way, and cell_got_net() will say so. */
 int nest_take_net(struct nest *nest);
@@ -109,6 +113,7 @@ struct cell {
 	struct cgroup *cgroup, *first_cgroup;
 	bool has_slot, has_entered, was_armed, is_told;
 	int net;
+	uint32_t zygote;           /* who was told to fork its guest; 0: the stem */
 	struct guest guest;
 	int far[5];                /* the server's ends until they are sent, by wire_armed_fd */
 	int status;

@@ -64,12 +64,19 @@ static void zygote_drop(struct zygote *z)
 	*z = (struct zygote){ .nest = z->nest, .channel = -1, .pidfd = -1, .status = -1 };
 }
 
+void nest_kill(struct nest *nest)
+{
+	if (nest && nest->box)
+		box_kill(nest->box);
+}
+
 void nest_free(struct nest *nest)
 {
 	if (!nest)
 		return;
 	struct loop *loop = nest->keeper->loop;
 
+	nest_kill(nest); /* all at once, so that nobody is waited for in turn */
 	while (nest->cells)
 		cell_free(nest->cells);
 	loop_cancel_timer(loop, &nest->renew);
@@ -99,7 +106,7 @@ void nest_free(struct nest *nest)
 
 DEFINE_CLEANUP(struct nest *, nest_free)
 
-bool nest_is_warm(const struct nest *nest)
+static bool is_warm(const struct nest *nest)
 {
 	return nest->environment->tool.runtime->warmth == WARM_FORK;
 }
@@ -109,11 +116,27 @@ bool nest_can_fork(const struct nest *nest)
 	return nest->zygote.is_ready;
 }
 
+/* While none can be started, guests start by themselves: slower, and the same for all to see. */
+bool nest_will_fork(const struct nest *nest)
+{
+	return nest->zygote.is_ready || (is_warm(nest) && nest->failures == 0);
+}
+
 static struct cell *cell_of(struct nest *nest, uint32_t id)
 {
 	struct cell *cell = cell_find(nest->keeper, id);
 
 	return cell && cell->nest == nest ? cell : NULL;
+}
+
+static void advance_all(struct nest *nest)
+{
+	struct cell *next;
+
+	for (struct cell *cell = nest->cells; cell; cell = next) {
+		next = cell->next;
+		cell_advance(cell);
+	}
 }
 
 /* ---- networks -------------------------------------------------------------------------- */
@@ -155,8 +178,11 @@ static void on_net(struct watch *w, uint32_t events)
 
 	(void)events;
 	if (message_receive(w->fd, &reply, sizeof(reply), &fd, 1, &count, MSG_DONTWAIT, &e) < 0) {
-		if (e.code != ERR_BUSY)
-			loop_unwatch(nest->keeper->loop, w); /* its nest goes, too */
+		if (e.code == ERR_BUSY)
+			return;
+		keeper_say("%s: lost its net maker: made anew when needed",
+			   nest->environment->name);
+		nest_free(nest);
 		return;
 	}
 	nest->net_orders--;
@@ -164,43 +190,63 @@ static void on_net(struct watch *w, uint32_t events)
 		nest->nets[nest->net_count++] = fd;
 	else if (count == 1)
 		(void)close(fd);
-	struct cell *next;
-	for (struct cell *cell = nest->cells; cell; cell = next) {
-		next = cell->next;
-		cell_advance(cell);
-	}
+	advance_all(nest);
 	if (nest->net_count + nest->net_orders == 0)
 		order_net(nest);
 }
 
 /* ---- zygotes --------------------------------------------------------------------------- */
 
-static void start_zygote(struct nest *nest)
+static void renew_in(struct nest *nest, uint64_t wait_us)
+{
+	struct err ignored;
+
+	(void)!loop_set_timer(nest->keeper->loop, &nest->renew, wait_us, &ignored);
+}
+
+/* There will be no warm interpreter for a while; whoever waits for it starts by itself. */
+static void start_failed(struct nest *nest)
+{
+	uint64_t wait = RETRY_FIRST_US << (nest->failures < 7 ? nest->failures : 7);
+
+	nest->failures++;
+	renew_in(nest, wait < RETRY_LAST_US ? wait : RETRY_LAST_US);
+	advance_all(nest);
+}
+
+static int order_zygote(struct nest *nest, struct err *e)
 {
 	const struct order order = { .kind = ORDER_ZYGOTE };
 	struct zygote *z = &nest->next;
-	int channel[2], status[2];
+	auto_close int far_channel = -1, far_status = -1;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "channel");
+	z->channel = pair[0];
+	far_channel = pair[1];
+	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_sys(e, "status pipe");
+	z->status = pair[0];
+	far_status = pair[1];
+	z->number = ++nest->zygote_count;
+	const int fds[ORDER_ZYGOTE_FDS_] = { far_channel, far_status };
+	return message_send(nest->stem, &order, sizeof(order), fds, ORDER_ZYGOTE_FDS_, e);
+}
+
+static void start_zygote(struct nest *nest)
+{
 	struct err e;
 
-	if (z->channel >= 0 ||
-	    loop_set_timer(nest->keeper->loop, &nest->renew, START_US, &e) < 0)
+	if (nest->next.channel >= 0)
 		return; /* one is on its way */
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
-		return;
-	if (pipe2(status, O_CLOEXEC | O_NONBLOCK) < 0) {
-		(void)close(channel[0]);
-		(void)close(channel[1]);
+	if (order_zygote(nest, &e) < 0) {
+		keeper_say("%s: %s", nest->environment->name, e.msg);
+		zygote_drop(&nest->next);
+		start_failed(nest);
 		return;
 	}
-	z->channel = channel[0];
-	z->status = status[0];
-	z->since_us = loop_now();
-	const int fds[ORDER_ZYGOTE_FDS_] = { channel[1], status[1] };
-	int sent = message_send(nest->stem, &order, sizeof(order), fds, ORDER_ZYGOTE_FDS_, &e);
-	(void)close(channel[1]);
-	(void)close(status[1]);
-	if (sent < 0)
-		zygote_drop(z);
+	renew_in(nest, START_US);
 }
 
 static void zygote_lost(struct zygote *z);
@@ -215,66 +261,81 @@ static void on_renew(struct timer *t)
 		start_zygote(nest);
 }
 
-/* What it left behind: a failure of ours before it was an interpreter, or else the interpreter's
- * own complaints, of which the last line says most. */
+/* What it said on stderr, in a form to be shown; or a failure of ours from before it was an
+ * interpreter, for which ret_failed is set. */
+static size_t hear_complaint(char *text, size_t size, struct err *ret_failed, const struct zygote *z)
+{
+	struct err said;
+	ssize_t n = z->status < 0 ? -1 : read(z->status, text, size - 1);
+
+	ret_failed->code = ERR_NONE;
+	if (n == sizeof(said)) {
+		memcpy(&said, text, sizeof(said));
+		said.msg[sizeof(said.msg) - 1] = '\0';
+		if (said.code > ERR_NONE && said.code < ERR_COUNT_)
+			*ret_failed = said;
+	}
+	while (n > 0 && (unsigned char)text[n - 1] <= ' ')
+		n--;
+	text[n > 0 ? n : 0] = '\0';
+	for (char *at = text; *at; at++)
+		if (((unsigned char)*at < ' ' && *at != '\n') || *at == 0x7f)
+			*at = '?';
+	return strlen(text);
+}
+
+/* Why it died.  Of an interpreter's complaints the last line says most. */
 static void last_words(struct err *ret, const struct zygote *z)
 {
 	const char *name = z->nest->environment->name;
 	char text[4096];
-	struct err said;
-	ssize_t n = z->status < 0 ? -1 : read(z->status, text, sizeof(text) - 1);
-
-	err_set(ret, ERR_SYS, "the warm interpreter of %s died", name);
-	if (n == sizeof(said)) {
-		memcpy(&said, text, sizeof(said));
-		said.msg[sizeof(said.msg) - 1] = '\0';
-		if (said.code > ERR_NONE && said.code < ERR_COUNT_) {
-			*ret = said;
-			return;
-		}
-	}
-	while (n > 0 && (unsigned char)text[n - 1] <= ' ')
-		n--;
-	if (n <= 0)
-		return;
-	text[n] = '\0';
-	for (char *at = text; *at; at++)
-		if ((unsigned char)*at < ' ' && *at != '\n')
-			*at = '?';
+	struct err failed;
+	size_t len = hear_complaint(text, sizeof(text), &failed, z);
 	const char *line = strrchr(text, '\n');
-	err_set(ret, ERR_SYS, "the warm interpreter of %s died: %.160s", name,
-		line ? line + 1 : text);
+
+	if (failed.code != ERR_NONE)
+		*ret = failed;
+	else if (len == 0)
+		err_set(ret, ERR_SYS, "the warm interpreter of %s died", name);
+	else
+		err_set(ret, ERR_SYS, "the warm interpreter of %s died: %.160s", name,
+			line ? line + 1 : text);
 }
 
-/* Its guests that were ordered and not answered for will not come. */
+/* Guests that it was told to fork, and did not answer for, will not come. */
+static void zygote_give_up(struct zygote *z, const struct err *why)
+{
+	struct nest *nest = z->nest;
+	uint32_t number = z->number;
+	struct cell *next;
+
+	zygote_drop(z);
+	for (struct cell *cell = nest->cells; number && cell; cell = next) {
+		next = cell->next;
+		if (cell->zygote == number && cell->guest.pidfd < 0 && !cell->was_armed)
+			cell_fail(cell, why);
+	}
+}
+
+static bool take_reply(struct zygote *z, struct err *e);
+
 static void zygote_lost(struct zygote *z)
 {
 	struct nest *nest = z->nest;
-	struct cell *next;
-	struct err e;
-	bool was_next = z == &nest->next;
+	bool was_next = z == &nest->next, was_old = z == &nest->old;
+	struct err e, why;
 
-	last_words(&e, z);
-	zygote_drop(z);
-	if (z == &nest->old)
-		return;
-	nest->why = e;
-	enum cell_state waits = was_next ? CELL_SLOT : CELL_FORKING;
-	for (struct cell *cell = nest->cells; cell; cell = next) {
-		next = cell->next;
-		if (!(cell->flags & WIRE_COLD) && cell->state == waits && !nest_can_fork(nest))
-			cell_fail(cell, &e);
-	}
-	keeper_say("%s", e.msg);
-	uint64_t wait = RETRY_FIRST_US << (nest->failures < 7 ? nest->failures : 7);
+	while (z->channel >= 0 && take_reply(z, &e)) /* what it did before counts */
+		;
+	if (z->channel < 0)
+		return; /* that was all it was there for, or it is another's place by now */
+	last_words(&why, z);
+	keeper_say("%s", why.msg);
+	zygote_give_up(z, &why);
 	if (was_next)
-		nest->failures++;
-	else
-		wait = 1;
-	struct err ignored;
-	if (nest->next.channel < 0) /* else another is on its way, with a timer of its own */
-		(void)!loop_set_timer(nest->keeper->loop, &nest->renew,
-				      wait > RETRY_LAST_US ? RETRY_LAST_US : wait, &ignored);
+		start_failed(nest);
+	else if (!was_old && nest->next.channel < 0)
+		renew_in(nest, 0);
 }
 
 static void on_zygote_end(struct watch *w, uint32_t events)
@@ -283,7 +344,15 @@ static void on_zygote_end(struct watch *w, uint32_t events)
 	zygote_lost(holder_of(w, struct zygote, end));
 }
 
-static void on_zygote(struct watch *w, uint32_t events);
+static void on_zygote(struct watch *w, uint32_t events)
+{
+	struct zygote *z = holder_of(w, struct zygote, orders);
+	struct err e;
+
+	(void)events;
+	if (!take_reply(z, &e) && e.code != ERR_BUSY)
+		zygote_lost(z);
+}
 
 static void move_zygote(struct zygote *to, struct zygote *from)
 {
@@ -296,18 +365,22 @@ static void move_zygote(struct zygote *to, struct zygote *from)
 	*from = (struct zygote){ .nest = to->nest, .channel = -1, .pidfd = -1, .status = -1 };
 	to->orders = (struct watch){ .fd = to->channel, .on_ready = on_zygote };
 	to->end = (struct watch){ .fd = to->pidfd, .on_ready = on_zygote_end };
-	if ((to->channel >= 0 && loop_watch(loop, &to->orders, EPOLLIN, &e) < 0) ||
-	    (to->pidfd >= 0 && loop_watch(loop, &to->end, EPOLLIN, &e) < 0))
-		zygote_drop(to);
+	if (loop_watch(loop, &to->orders, EPOLLIN, &e) < 0 ||
+	    loop_watch(loop, &to->end, EPOLLIN, &e) < 0)
+		zygote_give_up(to, &e);
 }
 
 /* It is warm: it takes over, and the one before it ends when it has answered. */
 static void zygote_ready(struct nest *nest)
 {
-	struct cell *next;
+	static const struct err replaced = { ERR_SYS, 0, "its interpreter was replaced" };
+	char text[4096];
 	struct err ignored;
 
-	zygote_drop(&nest->old);
+	if (hear_complaint(text, sizeof(text), &ignored, &nest->next) > 0)
+		keeper_say("%s: %.400s", nest->environment->name, text);
+	if (nest->old.channel >= 0)
+		zygote_give_up(&nest->old, &replaced);
 	if (nest->zygote.unanswered > 0)
 		move_zygote(&nest->old, &nest->zygote);
 	else
@@ -315,47 +388,46 @@ static void zygote_ready(struct nest *nest)
 	move_zygote(&nest->zygote, &nest->next);
 	nest->zygote.is_ready = nest->zygote.channel >= 0;
 	nest->failures = 0;
-	(void)!loop_set_timer(nest->keeper->loop, &nest->renew, ZYGOTE_US, &ignored);
-	for (struct cell *cell = nest->cells; cell; cell = next) {
-		next = cell->next;
-		cell_advance(cell);
+	renew_in(nest, ZYGOTE_US);
+	advance_all(nest);
+}
+
+static void take_guest(struct nest *nest, const struct order_reply *reply, int pidfd)
+{
+	struct cell *cell = cell_of(nest, reply->id);
+
+	if (cell && pidfd >= 0) {
+		cell_forked(cell, pidfd);
+	} else if (pidfd >= 0) { /* nobody wants it any more */
+		struct guest guest = { .pidfd = pidfd };
+		guest_done(&guest);
+	} else if (cell) {
+		cell_fail(cell, &reply->err);
 	}
 }
 
-static void on_zygote(struct watch *w, uint32_t events)
+/* False: there is none, or nobody to send one. */
+static bool take_reply(struct zygote *z, struct err *e)
 {
-	struct zygote *z = holder_of(w, struct zygote, orders);
 	struct nest *nest = z->nest;
 	struct order_reply reply;
 	size_t count;
-	struct err e;
 	int fd = -1;
 
-	(void)events;
-	if (message_receive(w->fd, &reply, sizeof(reply), &fd, 1, &count, MSG_DONTWAIT, &e) < 0) {
-		if (e.code != ERR_BUSY)
-			zygote_lost(z);
-		return;
-	}
+	if (message_receive(z->channel, &reply, sizeof(reply), &fd, 1, &count, MSG_DONTWAIT, e) < 0)
+		return false;
 	if (reply.kind == ORDER_ZYGOTE) {
 		if (z == &nest->next)
 			zygote_ready(nest);
-		return;
+		return true;
 	}
 	z->unanswered -= z->unanswered > 0;
-	struct cell *cell = cell_of(nest, reply.id);
-	if (cell && count == 1) {
-		cell_forked(cell, fd);
-	} else if (count == 1) { /* nobody wants it any more */
-		struct guest guest = { .pidfd = fd };
-		guest_done(&guest);
-	} else if (cell) {
-		cell_fail(cell, &reply.err);
-	}
+	take_guest(nest, &reply, count ? fd : -1);
 	if (z == &nest->old && z->unanswered == 0)
 		zygote_drop(z);
 	else if (z == &nest->zygote && ++z->forks >= ZYGOTE_FORKS)
 		start_zygote(nest);
+	return true;
 }
 
 /* ---- the stem -------------------------------------------------------------------------- */
@@ -367,15 +439,18 @@ static void got_zygote(struct nest *nest, const struct order_reply *reply, int p
 
 	if (pidfd < 0) {
 		keeper_say("%s: %s", nest->environment->name, e.msg);
-		zygote_lost(z);
+		zygote_drop(z);
+		start_failed(nest);
 		return;
 	}
 	z->pidfd = pidfd;
 	z->orders = (struct watch){ .fd = z->channel, .on_ready = on_zygote };
 	z->end = (struct watch){ .fd = z->pidfd, .on_ready = on_zygote_end };
 	if (loop_watch(nest->keeper->loop, &z->orders, EPOLLIN, &e) < 0 ||
-	    loop_watch(nest->keeper->loop, &z->end, EPOLLIN, &e) < 0)
-		zygote_lost(z);
+	    loop_watch(nest->keeper->loop, &z->end, EPOLLIN, &e) < 0) {
+		zygote_drop(z);
+		start_failed(nest);
+	}
 }
 
 static void on_stem(struct watch *w, uint32_t events)
@@ -399,18 +474,10 @@ static void on_stem(struct watch *w, uint32_t events)
 		return;
 	}
 	struct cell *cell = cell_of(nest, reply.id);
-	if (!cell || count == 0) {
-		if (count == 1) {
-			struct guest guest = { .pidfd = fd };
-			guest_done(&guest);
-		}
-		if (cell)
-			cell_fail(cell, &reply.err);
-	} else if (reply.kind == ORDER_SLOT) {
+	if (cell && count && reply.kind == ORDER_SLOT)
 		cell_started(cell, fd);
-	} else {
-		cell_forked(cell, fd);
-	}
+	else
+		take_guest(nest, &reply, count ? fd : -1);
 }
 
 static void on_nest_end(struct watch *w, uint32_t events)
@@ -555,7 +622,7 @@ static int populate(struct nest *nest, struct err *e)
 		return -1;
 	for (int i = 0; i < NETS_AHEAD; i++)
 		order_net(nest);
-	if (nest_is_warm(nest))
+	if (is_warm(nest))
 		start_zygote(nest);
 	return 0;
 }

@@ -10,15 +10,17 @@
 #include "base/buf.h"
 #include "base/sys.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
-enum { KNOWN_MAX = 3 * KEEPER_CELLS_MAX, PATIENCE_MS = 50, TRIES = 40 };
+enum { KNOWN_MAX = 3 * KEEPER_CELLS_MAX, PATIENCE_MS = 64, TRIES = 40 };
 
 bool keeper_reap(int *pidfd, int *exit_code, int *sig, struct rusage *ret)
 {
@@ -46,6 +48,8 @@ bool keeper_reap(int *pidfd, int *exit_code, int *sig, struct rusage *ret)
 
 /* ---- strangers ------------------------------------------------------------------------- */
 
+DEFINE_CLEANUP(DIR *, closedir)
+
 static pid_t pid_of(int pidfd)
 {
 	auto_buf struct buf text = BUF_INIT(4096);
@@ -64,10 +68,9 @@ static size_t known_children(pid_t ret[KNOWN_MAX])
 {
 	size_t count = 0;
 
-	for (int fd = 3; fd < 65536 && count < KNOWN_MAX; fd++) {
-		if (fcntl(fd, F_GETFD) < 0)
-			continue;
-		pid_t pid = pid_of(fd);
+	AUTO(closedirp) DIR *dir = opendir("/proc/self/fd");
+	for (struct dirent *d; dir && count < KNOWN_MAX && (d = readdir(dir));) {
+		pid_t pid = pid_of((int)strtol(d->d_name, NULL, 10));
 		if (pid > 0)
 			ret[count++] = pid;
 	}
@@ -103,7 +106,17 @@ void keeper_bury(struct box *box)
 		return;
 	box_kill(box);
 	struct pollfd end = { box_pidfd(box), POLLIN, 0 };
-	for (int i = 0; end.fd >= 0 && i < TRIES && poll(&end, 1, PATIENCE_MS) == 0; i++)
+	int patience = 1;
+	for (int i = 0; end.fd >= 0 && i < TRIES && poll(&end, 1, patience) == 0; i++) {
 		keeper_reap_strangers();
+		patience = patience < PATIENCE_MS ? patience * 2 : PATIENCE_MS;
+	}
 	box_free(box);
+}
+
+bool keeper_is_ending(const struct box *box)
+{
+	char byte;
+
+	return recv(box_channel(box), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }

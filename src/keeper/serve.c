@@ -25,13 +25,21 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-enum { LISTEN_MAX = 2, SERVER_FIRST_FD = 3, SERVER_WORDS = 7, BACKLOG = 512 };
+enum {
+	LISTEN_MAX = 2,
+	SERVER_FIRST_FD = 3,
+	SERVER_WORDS = 7,
+	BACKLOG = 512,
+	LEAVE_MS = 20, /* how often, and how long, a path is looked at that somebody has */
+	LEAVE_TRIES = 50,
+};
 
 struct serve {
 	const struct serve_options *options;
 	struct keeper keeper;
 	int listening[LISTEN_MAX];
 	size_t listen_count;
+	struct stat socket; /* the one we made; somebody else may have the path by the end */
 	int server_pidfd, signals;
 	struct watch server_end, signal_watch;
 	struct lease server_lease; /* the server's own uid */
@@ -63,8 +71,12 @@ static int listen_unix(const char *path, struct err *e)
 		if (mkdir(dir, 0700) < 0 && errno != EEXIST)
 			return err_sys(e, "%s", dir);
 	}
-	if (somebody_listens(&at))
-		return err_set(e, ERR_BUSY, "%s: another daemon has it", path);
+	/* The server of a keeper that was killed is about to go. */
+	for (int tries = 0; somebody_listens(&at); tries++) {
+		if (tries == LEAVE_TRIES)
+			return err_set(e, ERR_BUSY, "%s: another daemon has it", path);
+		(void)usleep(LEAVE_MS * 1000);
+	}
 	(void)unlink(path);
 	mode_t before = umask(0177);
 	int bound = fd < 0 ? -1 : bind(fd, (struct sockaddr *)&at, sizeof(at));
@@ -135,6 +147,8 @@ static int open_sockets(struct serve *s, struct err *e)
 		if (s->listening[s->listen_count] < 0)
 			return -1;
 		s->listen_count++;
+		if (stat(o->socket, &s->socket) < 0)
+			return err_sys(e, "%s", o->socket);
 	}
 	if (o->listen) {
 		s->listening[s->listen_count] = listen_tcp(o->listen, e);
@@ -325,6 +339,8 @@ static void is_ready(void *arg)
 
 static void serve_done(struct serve *s)
 {
+	struct stat now;
+
 	if (s->server_pidfd >= 0) {
 		(void)pidfd_send_signal(s->server_pidfd, SIGKILL, NULL, 0);
 		(void)keeper_reap(&s->server_pidfd, NULL, NULL, NULL);
@@ -332,7 +348,8 @@ static void serve_done(struct serve *s)
 	for (size_t i = 0; i < s->listen_count; i++)
 		if (s->listening[i] >= 0)
 			(void)close(s->listening[i]);
-	if (s->listen_count && s->options->socket)
+	if (s->options->socket && stat(s->options->socket, &now) == 0 &&
+	    now.st_ino == s->socket.st_ino && now.st_dev == s->socket.st_dev)
 		(void)unlink(s->options->socket);
 	if (s->signals >= 0)
 		(void)close(s->signals);

@@ -42,11 +42,11 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Daemon:
-    """One `vial serve` with sockets of its own."""
+    """One `vial serve` with sockets of its own, or where another one was."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, path=None):
         self.dir = tempfile.mkdtemp(prefix="vial-server-")
-        self.path = os.path.join(self.dir, "s")
+        self.path = path or os.path.join(self.dir, "s")
         self.port = free_port()
         with open(os.path.join(self.dir, "log"), "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(
