@@ -43,6 +43,8 @@ _Noreturn void start_afresh(void)
 			fail("out of memory");
 	}
 	argv[count] = NULL;
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		(void)fcntl(fd, F_SETFD, 0); /* Node lets nobody have its own */
 	/* Most interpreters ignore it; whether the next one does is for that to say. */
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)signal(SIGXFSZ, SIG_DFL);

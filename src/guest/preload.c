@@ -32,6 +32,7 @@ _Static_assert((int)GO_FD == BOX_CONTROL_FD, "one place for the control socket")
 
 static struct pages pages; /* what guests will touch */
 static int rehearsal = -1; /* where one tells that; -1: this is none */
+static bool served;        /* whatever fork() was for is done */
 static pid_t guest; /* the process that may say it is done; its own forks may not */
 static char key[GO_KEY_LEN]; /* with which it does, */
 static struct stat given;    /* to whoever reads this */
@@ -70,6 +71,7 @@ void vial_receive(void)
 		go_fail(GO_FD, &e);
 	free(words.bytes);
 	(void)close(GO_FD);
+	served = true; /* also in one that was parked */
 	if (!words.has_key || fstat(STDERR_FILENO, &given) < 0)
 		return;
 	memcpy(key, words.key, sizeof(key));
@@ -160,7 +162,6 @@ static void replace_own_fds(void)
 
 __attribute__((visibility("default"))) pid_t fork(void)
 {
-	static bool served;
 	pid_t (*real)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
 
 	if (served || fcntl(BOX_CONTROL_FD, F_GETFD) < 0)

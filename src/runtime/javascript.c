@@ -179,7 +179,8 @@ const struct runtime runtime_javascript = {
 	.run = (const char *const[]){ "%i", "--max-old-space-size=%h", "%s", NULL },
 	.version = (const char *const[]){ "%i", "--version", NULL },
 	.warmth = WARM_PARKED,
-	.boot_env = (const char *const[]){ "NODE_OPTIONS=--require=/run/vial/boot/boot.js", NULL },
+	.boot_env = (const char *const[]){ "NODE_OPTIONS=--require=/run/vial/boot/boot.js",
+			"LD_PRELOAD=/run/vial/boot/guest.so", NULL },
 	.package = "nodejs",
 	.read_error = read_error,
 };

@@ -1,61 +1,69 @@
 // boot - a Node that waits in its sandbox until its program is there.
 //
-// Node cannot be forked once it has threads, so it is started ahead of need, as for a cold run, with
-// this loaded before the program (NODE_OPTIONS).  It takes the records of guest/go.h from the
-// control socket, as guest/go.c does, and leaves nothing of itself behind.
+// Node has threads, so it cannot be forked: it is started ahead of need, as for a cold run, with
+// this loaded before the program (NODE_OPTIONS).  getpriority() is ours (guest/call.h), and waits
+// for the program's files and words.  What cannot be put right after so late a start is
+// started afresh.  Nothing of this is left when the program runs.
 'use strict';
 {
+  const WAIT = 0x76696101, AFRESH = 0x76696102; // these are no processes
+  const HAS_WORDS = 1;
+  const CONTROL_FD = 1000, WORDS_FD = 1001; // guest/go.h
+  // Variables that are read when Node starts.
+  const STARTERS = /^(NODE_|LD_|LC_|LANG|ICU_|UV_|SSL_|OPENSSL_|GLIBC_|MALLOC_)/;
   const fs = require('fs');
-  const path = require('path');
-  const CONTROL = 1000;
-  const STAMP = 1000000000; // of files that were given, see engine/workspace.h
+  const os = require('os');
 
-  const take = (len) => {
-    const bytes = Buffer.allocUnsafe(len);
-    for (let at = 0; at < len;) {
-      const n = fs.readSync(CONTROL, bytes, at, len - at, null);
-      if (n === 0) process.reallyExit(125); // not needed after all
-      at += n;
+  const hide = () => {
+    delete require.cache[__filename];
+    const { _pathCache: found } = module.constructor;
+    for (const key of Object.keys(found)) {
+      if (found[key] === __filename) delete found[key];
     }
-    return bytes;
-  };
-
-  const write = (name, contents) => {
-    const parts = name.toString('latin1').split('/');
-    if (parts.some((part) => part === '' || part === '.' || part === '..')) {
-      throw new Error('bad file name');
-    }
-    const dir = path.dirname(name.toString());
-    if (dir !== '.') fs.mkdirSync(dir, { recursive: true });
-    const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = fs.constants;
-    const fd = fs.openSync(name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o644);
-    for (let at = 0; at < contents.length;) at += fs.writeSync(fd, contents, at);
-    fs.futimesSync(fd, STAMP, STAMP);
-    fs.closeSync(fd);
-  };
-
-  const receive = () => {
-    for (;;) {
-      const head = take(8);
-      const kind = String.fromCharCode(head.readUInt32LE(0));
-      const body = take(head.readUInt32LE(4));
-      if (kind === 'r') return;
-      if (kind === 'f') {
-        const end = body.indexOf(0);
-        write(body.subarray(0, end), body.subarray(end + 1));
-      } else if (kind === 'a') {
-        process.argv.push(body.toString());
-      } else if (kind === 'e') {
-        const text = body.toString();
-        const equals = text.indexOf('=');
-        process.env[text.slice(0, equals)] = text.slice(equals + 1);
-      }
+    for (const name of Object.keys(process.env)) {
+      if (/^(NODE_OPTIONS$|LD_PRELOAD$|VIAL_)/.test(name)) delete process.env[name];
     }
   };
 
-  delete process.env.NODE_OPTIONS;
-  delete process.env.VIAL_PRELOAD;
-  delete require.cache[__filename];
-  receive();
-  fs.closeSync(CONTROL); // what the program starts has no use for it
+  // Arguments, environment, name: items of a letter, a text and a NUL.
+  const takeWords = () => {
+    const items = fs.readFileSync(WORDS_FD, 'utf8').split('\0').slice(0, -1);
+    const all = (kind) => items.filter((item) => item[0] === kind).map((item) => item.slice(1));
+    const changed = all('e')
+      .map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)])
+      .filter(([name, value]) => process.env[name] !== value);
+    if (all('n').length > 0 || changed.some(([name]) => STARTERS.test(name))) {
+      os.getPriority(AFRESH);
+    }
+    for (const [name, value] of changed) process.env[name] = value;
+    process.argv.push(...all('a'));
+  };
+
+  const wait = () => {
+    const told = os.getPriority(WAIT);
+    if (told & HAS_WORDS) takeWords();
+    // Node has looked for one when it loaded us, and would not look again.
+    if (fs.existsSync('package.json')) os.getPriority(AFRESH);
+    if (told & HAS_WORDS) fs.closeSync(WORDS_FD);
+  };
+
+  const fail = (error) => { // it must not go on as something else
+    const text = Buffer.alloc(248);
+    text.write(String(error), 0, 240);
+    try { // GO_FAILED: a struct err
+      fs.writeSync(CONTROL_FD, Buffer.concat([Buffer.from(Uint32Array.of(120, 256, 8, 0).buffer), text]));
+    } catch { // the program was already here
+      fs.writeSync(2, `vial: ${error}\n`);
+    }
+    process.reallyExit(125);
+  };
+
+  hide();
+  if (require('worker_threads').isMainThread) { // every worker of the program's loads this, too
+    try {
+      wait();
+    } catch (error) {
+      fail(error);
+    }
+  }
 }

@@ -1,0 +1,1 @@
+console.log(process.argv, process.execArgv, process.argv0, process.execPath, process.title)

@@ -1,0 +1,3 @@
+console.log('x')
+process.kill(process.pid, 'SIGTERM')
+setTimeout(() => {}, 1000)

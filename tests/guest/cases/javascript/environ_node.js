@@ -1,0 +1,2 @@
+console.log(process.env.NODE_OPTIONS, process.execArgv)
+process.emitWarning('seen')

@@ -1,0 +1,1 @@
+console.log(new Date(0).toString(), Intl.DateTimeFormat().resolvedOptions().timeZone)

@@ -1,0 +1,2 @@
+process.exitCode = 4
+setTimeout(() => console.log('later'), 5)

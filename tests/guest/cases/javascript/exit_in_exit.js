@@ -1,0 +1,1 @@
+process.on('exit', () => process.exit(6))

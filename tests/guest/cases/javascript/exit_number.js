@@ -1,0 +1,2 @@
+console.log('out')
+process.exit(3)

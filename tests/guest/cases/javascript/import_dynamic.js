@@ -1,0 +1,1 @@
+import('./lib.mjs').then((m) => console.log(m.default))

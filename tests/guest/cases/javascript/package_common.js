@@ -1,0 +1,1 @@
+console.log(require('./package.json').name, require('thing'))

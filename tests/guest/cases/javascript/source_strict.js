@@ -1,0 +1,2 @@
+'use strict'
+undeclared = 1

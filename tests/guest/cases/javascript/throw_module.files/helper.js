@@ -1,0 +1,2 @@
+exports.x = 1
+undefinedName

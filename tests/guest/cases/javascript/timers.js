@@ -1,0 +1,1 @@
+setImmediate(() => console.log('immediate')); process.nextTick(() => console.log('tick')); Promise.resolve().then(() => console.log('micro')); setTimeout(() => console.log('timeout'), 2); console.log('sync')
