@@ -106,8 +106,8 @@ _vial() {
 	serve)
 		case $prev in
 		--config | --socket) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-		--listen | --armed | --max | --queue) ;;
-		*) mapfile -t COMPREPLY < <(compgen -W '--socket --listen --armed --max --queue --config --help' -- "$cur") ;;
+		--listen | --armed | --max | --queue | --renew-runs | --renew-time) ;;
+		*) mapfile -t COMPREPLY < <(compgen -W '--socket --listen --armed --max --queue --renew-runs --renew-time --config --help' -- "$cur") ;;
 		esac
 		;;
 	ps) mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur") ;;

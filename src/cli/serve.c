@@ -15,10 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ARMED_MAX = 1024, BOXES_MAX = 4096, QUEUE_MAX = 100000 };
+enum { ARMED_MAX = 1024, BOXES_MAX = 4096, QUEUE_MAX = 100000, RENEW_RUNS_MAX = 1000000000 };
+
+#define RENEW_MS_MIN 1000u
 
 struct request {
-	const char *config, *socket, *listen, *armed, *max, *queue;
+	const char *config, *socket, *listen, *armed, *max, *queue, *renew_runs, *renew_time;
 };
 
 #define AT(field) offsetof(struct request, field), NULL
@@ -37,6 +39,11 @@ static const struct option rows[] = {
 	  "sandboxes at once, over all environments (default: 64)", AT(max) },
 	{ "queue", 0, "N",
 	  "runs that may wait for a sandbox; more are refused (default: 256)", AT(queue) },
+	{ "renew-runs", 0, "N",
+	  "replace the interpreter that runs are forked from after so many (default: 20000)",
+	  AT(renew_runs) },
+	{ "renew-time", 0, "TIME",
+	  "... and after this time (default: 30m)", AT(renew_time) },
 	{ "config", 0, "FILE",
 	  "the operator's configuration (default: /etc/vial/vial.yaml)", AT(config) },
 };
@@ -116,10 +123,15 @@ static int read_request(struct serve_options *ret, char socket[DAEMON_PATH_MAX],
 {
 	if (read_count(&ret->armed, req->armed, "armed", ARMED_MAX, e) < 0 ||
 	    read_count(&ret->max, req->max, "max", BOXES_MAX, e) < 0 ||
-	    read_count(&ret->queue, req->queue, "queue", QUEUE_MAX, e) < 0)
+	    read_count(&ret->queue, req->queue, "queue", QUEUE_MAX, e) < 0 ||
+	    read_count(&ret->renew_runs, req->renew_runs, "renew-runs", RENEW_RUNS_MAX, e) < 0)
 		return -1;
-	if (ret->max == 0)
-		return err_set(e, ERR_INVALID, "--max: at least 1");
+	if (ret->max == 0 || ret->renew_runs == 0)
+		return err_set(e, ERR_INVALID, "--%s: at least 1", ret->max ? "renew-runs" : "max");
+	if (req->renew_time && units_duration(&ret->renew_ms, req->renew_time, e) < 0)
+		return err_context(e, "--renew-time");
+	if (ret->renew_ms < RENEW_MS_MIN)
+		return err_set(e, ERR_INVALID, "--renew-time: at least a second");
 	if (req->listen)
 		ret->listen = strcmp(req->listen, "none") == 0 ? NULL : req->listen;
 	if (ret->listen && check_listen(ret->listen, e) < 0)
@@ -145,6 +157,9 @@ int serve_main(int argc, char **argv)
 		.armed = 4,
 		.max = 64,
 		.queue = 256,
+		/* Its address layout and hash seed are those of all its forks: not for ever. */
+		.renew_runs = 20000,
+		.renew_ms = 30 * 60 * 1000,
 		.on_ready = show_ready,
 	};
 	struct request req = { 0 };

@@ -21,6 +21,8 @@ struct keeper {
 	struct vial *host;
 	const struct environments *environments;
 	unsigned sandboxes_max; /* at once, as the server was told */
+	unsigned renew_forks;   /* a zygote lasts for so many, */
+	uint64_t renew_us;      /* and for so long */
 	struct nest **nests; /* one per environment, made on first use; NULL until then */
 	int server;
 	struct watch server_watch;

@@ -20,9 +20,6 @@
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 
-/* A zygote's address layout and hash seed are those of all its guests: not for ever. */
-#define ZYGOTE_FORKS   20000u
-#define ZYGOTE_US      (30ull * 60 * 1000000)
 #define START_US       (2ull * 60 * 1000000) /* to load all that it is to have loaded */
 #define RETRY_FIRST_US 100000u
 #define RETRY_LAST_US  10000000u
@@ -263,7 +260,8 @@ static void on_renew(struct timer *t)
 
 /* What it said on stderr, in a form to be shown; or a failure of ours from before it was an
  * interpreter, for which ret_failed is set. */
-static size_t hear_complaint(char *text, size_t size, struct err *ret_failed, const struct zygote *z)
+static size_t hear_complaint(char *text, size_t size, struct err *ret_failed,
+			     const struct zygote *z)
 {
 	struct err said;
 	ssize_t n = z->status < 0 ? -1 : read(z->status, text, size - 1);
@@ -388,7 +386,7 @@ static void zygote_ready(struct nest *nest)
 	move_zygote(&nest->zygote, &nest->next);
 	nest->zygote.is_ready = nest->zygote.channel >= 0;
 	nest->failures = 0;
-	renew_in(nest, ZYGOTE_US);
+	renew_in(nest, nest->keeper->renew_us);
 	advance_all(nest);
 }
 
@@ -425,7 +423,7 @@ static bool take_reply(struct zygote *z, struct err *e)
 	take_guest(nest, &reply, count ? fd : -1);
 	if (z == &nest->old && z->unanswered == 0)
 		zygote_drop(z);
-	else if (z == &nest->zygote && ++z->forks >= ZYGOTE_FORKS)
+	else if (z == &nest->zygote && ++z->forks >= nest->keeper->renew_forks)
 		start_zygote(nest);
 	return true;
 }

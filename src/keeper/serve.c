@@ -411,6 +411,8 @@ int keeper_serve(const struct serve_options *options, struct err *e)
 	s.keeper.arg = &s;
 	s.keeper.environments = &environments;
 	s.keeper.sandboxes_max = options->max;
+	s.keeper.renew_forks = options->renew_runs;
+	s.keeper.renew_us = options->renew_ms * 1000;
 	raise_limits();
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (vial_open(&s.keeper.host, options->config, (struct vial_error *)e) < 0 ||

@@ -7,6 +7,8 @@
  */
 #include "base/err.h"
 
+#include <stdint.h>
+
 struct serve_options {
 	const char *config; /* the operator's configuration; NULL: as vial_open() finds it */
 	const char *socket; /* path of the Unix socket; its last directory is made when missing,
@@ -16,6 +18,8 @@ struct serve_options {
 	unsigned armed;     /* sandboxes kept ready, per environment */
 	unsigned max;       /* sandboxes at once, over all environments */
 	unsigned queue;     /* runs that may wait for one; more are refused as busy */
+	unsigned renew_runs; /* after which a warm interpreter is replaced; */
+	uint64_t renew_ms;   /* ... or after this time */
 
 	/* Called once, when runs are accepted on both; may be NULL. */
 	void (*on_ready)(const struct serve_options *options);
