@@ -62,7 +62,7 @@ struct wire_ended {
 	bool killed;       /* by KILL */
 	bool out_of_memory; /* the kernel killed something inside for memory */
 	struct cgroup_usage usage; /* all zero without a cgroup */
-	uint64_t at_us;    /* when the guest ended, by loop_now(); its sandbox takes a little longer */
+	uint64_t at_us;    /* when the guest ended, by loop_now(); its sandbox takes longer */
 	double cpu_ms;     /* of the guest and what it waited for, from waitid() */
 	uint64_t peak_bytes;
 };
