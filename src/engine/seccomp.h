@@ -1,10 +1,10 @@
 #pragma once
 /*
- * seccomp - the system calls a guest may make, and those of the server, which reads
- * what clients send.
+ * seccomp - the system calls a guest may make, those of the server, which reads what clients
+ * send, and those of a warm interpreter, which loads packages.
  *
- * seccomp.def is an allow-list with a reason per row, seccomp_server.def another.  Each is
- * compiled to BPF at build time by seccomp_gen.c (libseccomp for the numbers), so that a
+ * seccomp.def is an allow-list with a reason per row, seccomp_server.def another, and
+ * seccomp_zygote.def what differs from the first.  Each is compiled to BPF at build time by seccomp_gen.c (libseccomp for the numbers), so that a
  * run pays one system call and no library.  What is not listed answers ENOSYS, so that libc
  * falls back; what must look forbidden answers EPERM; foreign ABIs (x32, i386)
  * are refused.
@@ -14,8 +14,8 @@
 #include <linux/filter.h>
 #include <stdbool.h>
 
-/* Generated.  The server's is linked into the server alone. */
-extern const struct sock_fprog seccomp_guest, seccomp_server;
+/* Generated.  The server's is linked into the server alone, the zygote's into the keeper. */
+extern const struct sock_fprog seccomp_guest, seccomp_zygote, seccomp_server;
 
 /* Child side: install for this process and all it will become.  Needs no_new_privs. */
 int seccomp_install(const struct sock_fprog *prog, struct err *e) MUST_USE;

@@ -1,8 +1,8 @@
 /*
  * seccomp_gen - compile a table of system calls to BPF; runs at build time, prints a C file.
  *
- *   seccomp-gen [guest|server [ARCH]]   the guest's by default; ARCH as libseccomp names it,
- *                                       by default this machine's
+ *   seccomp-gen [guest|zygote|server [ARCH]]   the guest's by default; ARCH as libseccomp
+ *                                              names it, by default this machine's
  *
  * libseccomp knows the numbers of the calls.  The program is our own, because
  * what a sandbox pays is the installation: the kernel runs the filter once for
@@ -110,6 +110,10 @@ static const struct row guest_rows[] = {
 #include "engine/seccomp.def"
 };
 
+static const struct row zygote_rows[] = {
+#include "engine/seccomp_zygote.def"
+};
+
 static const struct row server_rows[] = {
 #include "engine/seccomp_server.def"
 };
@@ -138,9 +142,13 @@ static const struct table {
 	const char *name, *file; /* of the filter: "guest" makes seccomp_guest */
 	const struct row *rows;
 	size_t count;
+	const struct row *rest; /* for the calls that `rows` do not name; or NULL */
+	size_t rest_count;
 } tables[] = {
-	{ "guest", "seccomp.def", guest_rows, ARRAY_LEN(guest_rows) },
-	{ "server", "seccomp_server.def", server_rows, ARRAY_LEN(server_rows) },
+	{ "guest", "seccomp.def", guest_rows, ARRAY_LEN(guest_rows), NULL, 0 },
+	{ "zygote", "seccomp_zygote.def", zygote_rows, ARRAY_LEN(zygote_rows), guest_rows,
+	  ARRAY_LEN(guest_rows) },
+	{ "server", "seccomp_server.def", server_rows, ARRAY_LEN(server_rows), NULL, 0 },
 };
 
 struct call {
@@ -193,21 +201,31 @@ static void call_add_row(struct call *call, const char *name, const struct row *
 	call->rows[call->row_count++] = row;
 }
 
-static void read_table(const struct table *table, uint32_t arch)
+static void read_rows(const struct row *rows, size_t count, const bool skip[CALLS_MAX],
+		      uint32_t arch)
 {
-	for (size_t i = 0; i < table->count; i++) {
-		const struct row *row = &table->rows[i];
+	for (size_t i = 0; i < count; i++) {
 		char name[sizeof(calls[0].name)];
 		int used;
 
-		for (const char *at = row->calls; sscanf(at, " %31s%n", name, &used) == 1;
+		for (const char *at = rows[i].calls; sscanf(at, " %31s%n", name, &used) == 1;
 		     at += used) {
 			int nr = call_number(arch, name);
 
-			if (nr >= 0)
-				call_add_row(&calls[nr], name, row);
+			if (nr >= 0 && !skip[nr])
+				call_add_row(&calls[nr], name, &rows[i]);
 		}
 	}
+}
+
+static void read_table(const struct table *table, uint32_t arch)
+{
+	static bool named[CALLS_MAX];
+
+	read_rows(table->rows, table->count, named, arch);
+	for (size_t nr = 0; nr < CALLS_MAX; nr++)
+		named[nr] = calls[nr].row_count > 0;
+	read_rows(table->rest, table->rest_count, named, arch);
 }
 
 static bool test_holds(const struct test *t, const uint32_t args[6])
@@ -604,7 +622,7 @@ int main(int argc, char **argv)
 		if (strcmp(tables[i].name, argv[1]) == 0)
 			table = &tables[i];
 	if (!table)
-		die("no such table; say guest or server");
+		die("no such table; say guest, zygote or server");
 	if (arch == 0 || !(arch & __AUDIT_ARCH_LE))
 		die("cannot compile for %s", argc > 2 ? argv[2] : "this machine");
 	read_table(table, arch);

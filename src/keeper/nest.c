@@ -602,6 +602,7 @@ static int populate(struct nest *nest, struct err *e)
 		.env = (const char *const *)nest->plan.env.items,
 		.boot_env = boot_env(nest),
 		.limits = nest->job->limits,
+		.is_filtered = nest->keeper->host->has_seccomp,
 		.sharers = nest->lease.own_uids ? nest->keeper->sandboxes_max : 0,
 	};
 	struct loop *loop = nest->keeper->loop;

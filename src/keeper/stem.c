@@ -2,6 +2,7 @@
 
 #include "base/own.h"
 #include "base/sys.h"
+#include "engine/seccomp.h"
 #include "engine/steps.h"
 #include "engine/zygote.h"
 #include "keeper/stub.h"
@@ -94,7 +95,8 @@ _Noreturn static void become_zygote(const int *fds)
 		err_sys(&e, "channel");
 	else if (chdir(stem_plan->workspace) < 0)
 		err_sys(&e, "%s", stem_plan->workspace);
-	else if (fds_close_except(3, keep, 3, &e) == 0 && creds_keep_only(ZYGOTE_CAPS, &e) == 0)
+	else if (fds_close_except(3, keep, 3, &e) == 0 && creds_keep_only(ZYGOTE_CAPS, &e) == 0 &&
+		 (!stem_plan->is_filtered || seccomp_install(&seccomp_zygote, &e) == 0))
 		stub_park(stem_plan, &stem_plan->limits, status);
 	err_context(&e, "zygote");
 	err_send(&e, status);

@@ -21,6 +21,7 @@ struct stem_plan {
 	const char *const *env;        /* of a cold run */
 	const char *const *boot_env;   /* ... and what makes an interpreter wait; NULL: it cannot */
 	struct limits limits;          /* of the zygote's command line */
+	bool is_filtered;              /* where the kernel has filters */
 	unsigned sharers; /* sandboxes that share the nest's budgets; 0: all one user's */
 };
 

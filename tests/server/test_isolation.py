@@ -1,5 +1,6 @@
 """What one guest of the pool can do to another, or to those who serve both."""
 import os
+import subprocess
 import unittest
 
 import daemon
@@ -9,6 +10,21 @@ INOTIFY = ("import ctypes, time\n"
            "n = 0\n"
            "while n < 900 and libc.inotify_init1(0) >= 0: n += 1\n"
            "print(n, flush=True)\n")
+
+
+def children(served):
+    """/proc/PID/status of all that the keeper made, and whose their memory is."""
+    keeper, found = served.process.pid, []
+    with open("/proc/%d/task/%d/children" % (keeper, keeper), encoding="ascii") as file:
+        pids = file.read().split()
+    for pid in pids:
+        try:
+            with open("/proc/%s/status" % pid, encoding="ascii") as file:
+                status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+            found.append({**status, "owner": os.stat("/proc/%s/mem" % pid).st_uid})
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
 
 
 @unittest.skipUnless(os.getuid() == 0, "an ordinary user's sandboxes share his budgets")
@@ -23,6 +39,35 @@ class Budgets(daemon.Case):
 
     def test_inotify_instances_of_one_are_not_missing_to_another(self):
         self.assertGreaterEqual(int(self.beside(INOTIFY, INOTIFY)), 4)
+
+
+POSTURE = """import ctypes, os
+fields = ("Cap", "NoNewPrivs", "Seccomp:", "Groups", "Sig", "Shd", "Uid", "Gid", "Umask", "Threads", "Cpus_allowed:")
+print([line for line in open("/proc/self/status") if line.startswith(fields)])
+for name in ("limits", "oom_score_adj", "setgroups", "cgroup", "timers", "loginuid", "coredump_filter"):
+    print(name, open("/proc/self/" + name).read())
+print("securebits", ctypes.CDLL(None).prctl(27, 0, 0, 0, 0), "dumpable", ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+print(os.getpid(), os.getppid(), os.getsid(0), os.getpgid(0), os.nice(0), os.getcwd())
+print(sorted(int(fd) for fd in os.listdir("/proc/self/fd")))
+print([line for line in open("/proc/self/maps") if line.split()[1] == "rw-s"])
+"""
+
+
+class Posture(daemon.Case):
+    def test_a_warm_guest_has_given_up_what_a_cold_one_has(self):
+        cold = subprocess.run([daemon.VIAL, "run", "--no-daemon", "-l", "python", "-c", POSTURE],
+                              capture_output=True, text=True, check=True).stdout
+        self.assertIn("'CapBnd:\\t0000000000000000\\n'", cold)
+        self.assertEqual(self.run_ok(POSTURE)["stdout"], cold)
+
+    @unittest.skipUnless(os.getuid() == 0, "of another user")
+    def test_what_loads_packages_is_filtered(self):
+        """A zygote has power over its nest; the kernel is not for its packages to play with."""
+        self.run_ok("")
+        zygotes = [status for status in children(self.daemon) if status["Name"] == "python3" and
+                   int(status["CapEff"], 16)] # and guests on their way in
+        self.assertIn(1 << 18 | 1 << 21, [int(status["CapPrm"], 16) for status in zygotes])
+        self.assertEqual({status["Seccomp"] for status in zygotes}, {"2"})
 
 
 class Networks(daemon.Case):
@@ -62,18 +107,8 @@ class Networks(daemon.Case):
 class Memory(daemon.Case):
     def owners(self):
         """Whose the memory of each guest is that is still a copy of the keeper."""
-        keeper, owners = self.daemon.process.pid, []
-        with open("/proc/%d/task/%d/children" % (keeper, keeper), encoding="ascii") as file:
-            children = file.read().split()
-        for pid in children:
-            try:
-                with open("/proc/%s/status" % pid, encoding="ascii") as file:
-                    status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
-                if status["Name"] == "vial-stem" and status["NSpid"].endswith("\t2"):
-                    owners.append((len(status["NSpid"].split()), os.stat("/proc/%s/mem" % pid).st_uid))
-            except FileNotFoundError:
-                continue
-        return [owner for depth, owner in owners if depth == 3]
+        return [status["owner"] for status in children(self.daemon) if status["Name"] == "vial-stem" and
+                status["NSpid"].endswith("\t2") and len(status["NSpid"].split()) == 3]
 
     def test_copies_of_the_keeper_cannot_be_looked_into(self):
         """A guest that waits for its code with the keeper's memory is not dumpable: it is root's."""
