@@ -4,10 +4,10 @@
  * send, and those of a warm interpreter, which loads packages.
  *
  * seccomp.def is an allow-list with a reason per row, seccomp_server.def another, and
- * seccomp_zygote.def what differs from the first.  Each is compiled to BPF at build time by seccomp_gen.c (libseccomp for the numbers), so that a
- * run pays one system call and no library.  What is not listed answers ENOSYS, so that libc
- * falls back; what must look forbidden answers EPERM; foreign ABIs (x32, i386)
- * are refused.
+ * seccomp_zygote.def what differs from the first.  Each is compiled to BPF at build time by
+ * seccomp_gen.c (libseccomp for the numbers), so that a run pays one system call and no
+ * library.  What is not listed answers ENOSYS, so that libc falls back; what must look forbidden
+ * answers EPERM; foreign ABIs (x32, i386) are refused.
  */
 #include "base/err.h"
 
