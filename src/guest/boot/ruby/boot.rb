@@ -69,8 +69,11 @@ lambda do
     others.none? { |path| loaded.include?(File.basename(path, ".*")) }
   end
 
+  generators = [] # whose seeds would be every guest's; Ruby's own is new after each fork
+
   become_guest = lambda do |file, loaded|
     ENV.delete("VIAL_RECEIVES")
+    generators.each { |generator| generator.send(:initialize) }
     words = IO.for_fd(words_fd, "rb") if Process.getpriority(wait, 0) & 1 != 0
     take_words.call(words) if words
     Process.getpriority(afresh, 0) unless file && is_ordinary.call(loaded)
@@ -88,6 +91,7 @@ lambda do
 
   serve = lambda do |file, loaded|
     ENV["VIAL_RECEIVES"] = "1"
+    generators.concat(ObjectSpace.each_object(Random).to_a)
     Process.getpriority(prepare, 0)
     exit!(125) if Process.fork
     become_guest.call(file, loaded)
