@@ -141,7 +141,7 @@ int loop_set_timer(struct loop *loop, struct timer *t, uint64_t delay_us, struct
 	loop_cancel_timer(loop, t);
 	if (loop->timer_count + 2 > loop->timer_room) {
 		size_t room = loop->timer_room ? loop->timer_room * 2 : 64;
-		struct timer **more = reallocarray(loop->timers, room, sizeof(*more));
+		struct timer **more = reallocarray(loop->timers, room, sizeof(struct timer *));
 		if (!more)
 			return err_sys(e, "timer");
 		loop->timers = more;
