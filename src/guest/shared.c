@@ -15,6 +15,7 @@ struct mapping {
 	uintptr_t start;
 	size_t len;
 	int access;
+	bool is_shared;
 };
 
 /* "7f0000000000-7f0000001000 rw-s ..." */
@@ -28,30 +29,30 @@ static bool read_head(struct mapping *ret, const char *line)
 	*ret = (struct mapping){ start, end - start,
 				 (access[0] == 'r' ? PROT_READ : 0) |
 					 (access[1] == 'w' ? PROT_WRITE : 0) |
-					 (access[2] == 'x' ? PROT_EXEC : 0) };
+					 (access[2] == 'x' ? PROT_EXEC : 0),
+				 access[3] == 's' };
 	return true;
 }
 
-/* Those that are shared, and may be written or be made so. */
+/* Those that are shared, and may be written or be made so; where the kernel does not tell, all
+ * that are shared. */
 static int find(struct mapping ret[MAPPINGS_MAX], size_t *ret_count, struct err *e)
 {
 	FILE *file = fopen("/proc/self/smaps", "re");
+	bool has_flags = file != NULL;
 	struct mapping now = { 0 };
 	char line[512];
 
 	*ret_count = 0;
 	if (!file)
-		return err_sys(e, "/proc/self/smaps");
-	while (fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "VmFlags:", 8) != 0) {
-			(void)read_head(&now, line);
-			continue;
-		}
-		if (!strstr(line, " sh") || !strstr(line, " mw"))
-			continue;
-		if (*ret_count == MAPPINGS_MAX)
-			break;
-		ret[(*ret_count)++] = now;
+		file = fopen("/proc/self/maps", "re");
+	if (!file)
+		return err_sys(e, "/proc/self/maps");
+	while (*ret_count < MAPPINGS_MAX && fgets(line, sizeof(line), file)) {
+		bool is_head = read_head(&now, line);
+		bool is_told = has_flags ? strncmp(line, "VmFlags:", 8) == 0 : is_head;
+		if (is_told && now.is_shared && (!has_flags || strstr(line, " mw")))
+			ret[(*ret_count)++] = now;
 	}
 	(void)fclose(file);
 	return *ret_count < MAPPINGS_MAX ? 0 : err_set(e, ERR_LIMIT, "too much shared memory");
