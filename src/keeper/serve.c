@@ -208,7 +208,6 @@ _Noreturn static void become_server(struct serve *s, int channel, const char *pa
 {
 	int fds[1 + LISTEN_MAX], count = 0;
 	char **words = server_words(s);
-	sigset_t none;
 
 	fds[count++] = channel;
 	for (size_t i = 0; i < s->listen_count; i++)
@@ -223,8 +222,6 @@ _Noreturn static void become_server(struct serve *s, int channel, const char *pa
 			_exit(125);
 	(void)close_range((unsigned)(SERVER_FIRST_FD + count), UINT_MAX, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* its channel ends, too: this is only faster */
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	if (words)
 		(void)execv(path, words);
 	(void)fprintf(stderr, "vial: %s: %s\n", path, strerror(errno));
@@ -295,15 +292,23 @@ static void on_signal(struct watch *w, uint32_t events)
 	s->is_ending = true;
 }
 
-static int watch_own(struct serve *s, struct err *e)
+/* Held back from the very start, and in the server until it can hear them, too: an order to end that
+ * comes early is an order, and no accident. */
+static sigset_t ending_signals(void)
 {
-	struct loop *loop = s->keeper.loop;
 	sigset_t ends;
 
 	(void)sigemptyset(&ends);
 	(void)sigaddset(&ends, SIGINT);
 	(void)sigaddset(&ends, SIGTERM);
-	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	return ends;
+}
+
+static int watch_own(struct serve *s, struct err *e)
+{
+	struct loop *loop = s->keeper.loop;
+	sigset_t ends = ending_signals();
+
 	s->signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signals < 0)
 		return err_sys(e, "signals");
@@ -413,6 +418,8 @@ int keeper_serve(const struct serve_options *options, struct err *e)
 	s.keeper.sandboxes_max = options->max;
 	s.keeper.renew_forks = options->renew_runs;
 	s.keeper.renew_us = options->renew_ms * 1000;
+	const sigset_t ends = ending_signals();
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
 	raise_limits();
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (vial_open(&s.keeper.host, options->config, (struct vial_error *)e) < 0 ||
