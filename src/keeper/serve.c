@@ -292,8 +292,8 @@ static void on_signal(struct watch *w, uint32_t events)
 	s->is_ending = true;
 }
 
-/* Held back from the very start, and in the server until it can hear them, too: an order to end that
- * comes early is an order, and no accident. */
+/* Held back from the very start, and in the server until it can hear them, too: an order to end
+ * that comes early is an order, and no accident. */
 static sigset_t ending_signals(void)
 {
 	sigset_t ends;
