@@ -11,9 +11,8 @@
 static int wait_for_code(void)
 {
 	vial_receive();
-	if (fcntl(GO_WORDS_FD, F_GETFD) < 0)
-		return 0;
-	return CALL_HAS_WORDS | (python_rename() ? CALL_RENAMED : 0);
+	bool has_words = fcntl(GO_WORDS_FD, F_GETFD) >= 0;
+	return python_told(has_words) | (has_words ? CALL_HAS_WORDS : 0);
 }
 
 __attribute__((visibility("default"))) int getpriority(__priority_which_t which, id_t who)
@@ -21,6 +20,9 @@ __attribute__((visibility("default"))) int getpriority(__priority_which_t which,
 	int answer = 0;
 
 	switch ((unsigned)which ? (unsigned)which : who) {
+	case CALL_LOADING:
+		python_loading();
+		break;
 	case CALL_PREPARE:
 		python_prepare();
 		break;

@@ -14,6 +14,8 @@
 enum call {
 	/* In the zygote, before its fork(): what has to be done once for all its guests. */
 	CALL_PREPARE = 0x76696100,
+	/* In the zygote, before it loads anything. */
+	CALL_LOADING = 0x76696103,
 	/* In a guest, when it has warmed itself: wait for the code.  Answers with call_told. */
 	CALL_WAIT = 0x76696101,
 	/* In a guest that cannot run this program as a fresh interpreter would: become one. */
@@ -22,7 +24,8 @@ enum call {
 
 enum call_told {
 	CALL_HAS_WORDS = 1, /* GO_WORDS_FD is there */
-	CALL_RENAMED = 2,   /* the interpreter will run the program under its own name */
+	CALL_RENAMED = 2,   /* Python: it will run the program under its own name */
+	CALL_PLAIN = 4,     /* Python: as far as the files go, it need not start afresh */
 };
 
 /* What preload.c has for them; C only. */

@@ -24,7 +24,7 @@ static const struct {
 #undef OBJECT
 };
 
-static bool find_api(void)
+bool python_find(void)
 {
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
 		void *found = dlsym(RTLD_DEFAULT, symbols[i].name);
@@ -39,6 +39,10 @@ static bool find_api(void)
 
 static struct {
 	PyObject *run_exitfuncs, *thread_count, *collect, *unfreeze;
+	PyObject *exit_count; /* how many functions run_exitfuncs would call */
+	long exits;
+	PyObject *lists[2]; /* threading's exit functions, logging's handlers; or NULL */
+	intptr_t list_sizes[2];
 	struct loaded {
 		PyObject *module, *names; /* borrowed: both live as long as the process */
 		intptr_t size;            /* of names, when it was loaded */
@@ -110,6 +114,23 @@ static bool is_alone(void)
 	PyObject *others = call(zygote.thread_count);
 
 	return others && !is_true(others);
+}
+
+static long number(PyObject *o)
+{
+	long value = o ? py.PyLong_AsLong(o) : -1;
+
+	release(o);
+	return value;
+}
+
+/* Whether anybody asked to be called: those that the zygote loaded have nothing to do by themselves. */
+static bool is_awaited(void)
+{
+	for (size_t i = 0; i < 2; i++)
+		if (zygote.lists[i] && py.PyList_Size(zygote.lists[i]) != zygote.list_sizes[i])
+			return true;
+	return number(call(zygote.exit_count)) != zygote.exits;
 }
 
 static void end_threads(void)
@@ -371,8 +392,10 @@ static bool end_quickly(void)
 {
 	if (is_watched() || !is_alone())
 		return false;
-	end_threads();
-	release(call(zygote.run_exitfuncs)); /* each failure was told when it happened */
+	if (is_awaited()) {
+		end_threads();
+		release(call(zygote.run_exitfuncs)); /* each failure was told when it happened */
+	}
 	if (!is_alone())
 		return false;
 	if (!flush_both())
@@ -452,17 +475,23 @@ static bool note_modules(void)
 
 void python_prepare(void)
 {
-	if (!find_api())
+	if (!python_find() || !python_note_loaded())
 		return;
 	zygote.run_exitfuncs = attribute_of("atexit", "_run_exitfuncs");
 	zygote.thread_count = attribute_of("_thread", "_count");
 	zygote.collect = attribute_of("gc", "collect");
 	zygote.unfreeze = attribute_of("gc", "unfreeze");
+	zygote.exit_count = attribute_of("atexit", "_ncallbacks");
+	zygote.exits = number(call(zygote.exit_count));
+	zygote.lists[0] = attribute_of("threading", "_threading_atexits");
+	zygote.lists[1] = attribute_of("logging", "_handlerList");
+	for (size_t i = 0; i < 2; i++)
+		zygote.list_sizes[i] = zygote.lists[i] ? py.PyList_Size(zygote.lists[i]) : 0;
 	zygote.libraries = libraries();
 	python_find_name();
 	thaw_main();
 	if (!zygote.run_exitfuncs || !zygote.thread_count || !zygote.collect || !zygote.unfreeze ||
-	    !note_modules() ||
+	    zygote.exits < 0 || !note_modules() ||
 	    patch_in(&at_finalize, (void *)py.Py_FinalizeEx, (void (*)(void))finalize_instead) < 0)
 		return;
 	if (patch_in(&at_exit, (void *)py.Py_Exit, (void (*)(void))exit_instead) < 0)

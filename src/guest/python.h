@@ -12,8 +12,11 @@
  */
 #include <stdbool.h>
 
-/* In a zygote; does nothing where there is no CPython, or none that we know how to help. */
+/* In a zygote, before its boot script loads anything, and when all is loaded.  Nothing is done where
+ * there is no CPython, or none that we know how to help. */
+void python_loading(void);
 void python_prepare(void);
 
-/* In a guest: run the program under the name among its words, if there is one. */
-bool python_rename(void);
+/* In a guest that has its program: CALL_RENAMED when that will run under the name among the words,
+ * CALL_PLAIN when this interpreter is as good as a fresh one for it. */
+int python_told(bool has_words);

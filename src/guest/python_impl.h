@@ -5,6 +5,7 @@
  * There are no headers for a Python that is not known before it runs.  Its functions are
  * looked up by name; names and rules are those of its manual.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <wchar.h>
@@ -21,4 +22,11 @@ struct python {
 
 extern struct python py;
 
-void python_find_name(void); /* python_name.c: where it keeps what it will run */
+bool python_find(void); /* whether this process is one */
+
+/* python_name.c */
+void python_find_name(void); /* where it keeps what it will run */
+
+/* python_plain.c */
+bool python_note_loaded(void); /* what was loaded since python_loading() */
+bool python_is_plain(const char *program); /* a fresh interpreter would run it just the same */

@@ -1,6 +1,7 @@
 /*
  * python_name - the program under its own name.
  */
+#include "guest/call.h"
 #include "guest/go.h"
 #include "guest/python.h"
 #include "guest/python_impl.h"
@@ -8,6 +9,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@ static struct {
 	wchar_t **program; /* run_filename */
 	bool is_absolute;  /* ... which it is since 3.9 */
 	wchar_t **argv;    /* argv.items[0] */
+	char *usual;       /* the name it was started with */
 } named;
 
 enum { CONFIG_WORDS = 64 }; /* larger than it has ever been; it is part of something larger still */
@@ -45,13 +48,14 @@ void python_find_name(void)
 	char absolute[PATH_MAX], cwd[PATH_MAX];
 
 	py.PyErr_Clear();
-	if (!config || !name || !getcwd(cwd, sizeof(cwd)) ||
+	if (!name || !getcwd(cwd, sizeof(cwd)) ||
 	    snprintf(absolute, sizeof(absolute), "%s/%s", cwd, name) >= (int)sizeof(absolute))
 		return;
+	named.usual = strdup(name);
 	wchar_t *short_name = py.Py_DecodeLocale(name, NULL);
 	wchar_t *long_name = py.Py_DecodeLocale(absolute, NULL);
-	uintptr_t *words = config();
-	for (size_t i = 0; i + 1 < CONFIG_WORDS; i++) {
+	uintptr_t *words = config ? config() : NULL;
+	for (size_t i = 0; words && i + 1 < CONFIG_WORDS; i++) {
 		if (is_text(words[i], long_name) || is_text(words[i], short_name)) {
 			named.program = (wchar_t **)&words[i];
 			named.is_absolute = is_text(words[i], long_name);
@@ -79,16 +83,17 @@ static bool set_name(const char *name)
 	return true;
 }
 
-bool python_rename(void)
+int python_told(bool has_words)
 {
 	char words[PATH_MAX + 2];
+	const char *program = named.usual;
+	int told = 0;
 
-	if (!named.program)
-		return false;
-	ssize_t n = pread(GO_WORDS_FD, words, sizeof(words) - 1, 0);
-	/* It is the first word, if there is one. */
-	if (n < 2 || words[0] != GO_NAME)
-		return false;
-	words[n] = '\0';
-	return set_name(words + 1);
+	ssize_t n = has_words ? pread(GO_WORDS_FD, words, sizeof(words) - 1, 0) : 0;
+	if (n > 1 && words[0] == GO_NAME) { /* it is the first, if there is one */
+		words[n] = '\0';
+		program = words + 1;
+		told |= set_name(program) ? CALL_RENAMED : 0;
+	}
+	return program && python_is_plain(program) ? told | CALL_PLAIN : told;
 }

@@ -18,8 +18,8 @@ import time
 HERE = os.path.dirname(__file__)
 
 # getpriority() is ours as well (guest/call.h); these are no priorities.
-PREPARE, WAIT, AFRESH = 0x76696100, 0x76696101, 0x76696102
-RENAMED = 2
+PREPARE, WAIT, AFRESH, LOADING = 0x76696100, 0x76696101, 0x76696102, 0x76696103
+HAS_WORDS, RENAMED, PLAIN = 1, 2, 4
 
 CONTROL_FD, WORDS_FD = 1000, 1001  # guest/go.h
 FAILED, ERR_BUG = "<IIii248s", 8   # a record with a struct err: GO_FAILED
@@ -33,9 +33,6 @@ COMMON = """abc argparse ast base64 bisect calendar collections collections.abc 
 
 # Variables that are read when an interpreter or a library starts: a run that sets one is not warm.
 STARTERS = ("PYTHON", "LD_", "LC_", "LANG", "GLIBC_", "MALLOC_", "OPENSSL_", "MPL")
-
-ZIP_END = b"PK\5\6"
-ZIP_END_MAX = 22 + 65535
 
 
 # ---- the zygote ------------------------------------------------------------------------------
@@ -121,11 +118,10 @@ def become_guest(path):
     del os.environ["VIAL_RECEIVES"]
     renew()
     told = posix.getpriority(WAIT, 0)
-    if told:
-        path = take_words(path, told)
-    if not is_ordinary(path):
+    if not told & PLAIN:
         posix.getpriority(AFRESH, 0)
-    if told:
+    if told & HAS_WORDS:
+        take_words(path, told)
         posix.close(WORDS_FD)
     if "logging" in sys.modules:
         logging = sys.modules["logging"]
@@ -167,28 +163,7 @@ def take_words(path, told):
         words += args
     if names:
         sys.path_importer_cache.pop(path)
-        path = os.path.join(cwd, names[0])
-        sys.path_importer_cache[path] = None
-    return path
-
-
-def is_ordinary(path):
-    """Whether what was sent would run in a fresh interpreter as it will in this one."""
-    if posix.getcwd() != cwd:
-        return False
-    for name in posix.listdir(os.path.dirname(path) or "."):
-        if name.partition(".")[0] in loaded:  # it would be imported instead of one of ours
-            return False
-    try:
-        fd = posix.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:  # an archive of modules may be a program, too
-        size = posix.lseek(fd, 0, os.SEEK_END)
-        posix.lseek(fd, -min(size, ZIP_END_MAX), os.SEEK_END)
-        return ZIP_END not in posix.read(fd, ZIP_END_MAX)
-    finally:
-        posix.close(fd)
+        sys.path_importer_cache[os.path.join(os.getcwd(), names[0])] = None
 
 
 # ---- now -------------------------------------------------------------------------------------
@@ -197,11 +172,9 @@ channel = os.dup(CONTROL_FD)  # elsewhere for now: modules may fork() when they 
 os.close(CONTROL_FD)
 wanted = hide()
 has_real = import_real()
-before = set(sys.modules)  # what any Python has by now
+posix.getpriority(LOADING, 0)
 load(wanted)
-loaded = {name.partition(".")[0] for name in sys.modules.keys() - before}
-cwd = os.getcwd()
-program = os.path.join(cwd, sys.argv[0]) if sys.version_info >= (3, 9) else sys.argv[0]
+program = os.path.abspath(sys.argv[0]) if sys.version_info >= (3, 9) else sys.argv[0]
 sys.path_hooks.append(wait_for_program)
 if not has_real:
     raise ImportError(name=__name__)  # as if there were none

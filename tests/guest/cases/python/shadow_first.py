@@ -1,0 +1,1 @@
+import warnings; print(warnings.mine)
