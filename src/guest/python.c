@@ -124,9 +124,11 @@ static long number(PyObject *o)
 	return value;
 }
 
-/* Whether anybody asked to be called: those that the zygote loaded have nothing to do by themselves. */
+/* Whether anybody asked to be called.  Logging always does, and has nothing to do without handlers. */
 static bool is_awaited(void)
 {
+	if (zygote.exits != (zygote.lists[1] ? 1 : 0))
+		return true;
 	for (size_t i = 0; i < 2; i++)
 		if (zygote.lists[i] && py.PyList_Size(zygote.lists[i]) != zygote.list_sizes[i])
 			return true;
@@ -459,10 +461,10 @@ static bool note_modules(void)
 	zygote.loaded = calloc((size_t)py.PyDict_Size(modules) + 1, sizeof(*zygote.loaded));
 	if (!zygote.loaded)
 		return false;
+	PyObject *main = module_named("__main__"); /* multiprocessing has another name for it */
+	release(main);
 	while (py.PyDict_Next(modules, &at, &key, &value)) {
-		const char *name = py.PyUnicode_AsUTF8(key);
-		if (!name || strcmp(name, "__main__") == 0 ||
-		    py.PyObject_IsInstance(value, py.PyModule_Type) != 1)
+		if (value == main || py.PyObject_IsInstance(value, py.PyModule_Type) != 1)
 			continue;
 		PyObject *names = py.PyModule_GetDict(value);
 		py.Py_IncRef(value);

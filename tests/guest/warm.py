@@ -238,9 +238,10 @@ class Parked(Interpreter):
         return talk, lambda: (process.wait(SECONDS), None)
 
 
-def start(place, language, tool):
-    kind = Forked if LANGUAGES[language].forks else Parked
-    return kind(place, language, tool)
+def start(place, language, tool, preload=""):
+    interpreter = (Forked if LANGUAGES[language].forks else Parked)(place, language, tool)
+    interpreter.boot_env["VIAL_PRELOAD"] = preload
+    return interpreter
 
 
 # ---- further tests ---------------------------------------------------------------------------
