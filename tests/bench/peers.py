@@ -46,7 +46,7 @@ def own(key, title, vial, without):
     """An ordinary user has but one uid: there that layer is always missing."""
     weak = without if os.geteuid() == 0 else ["uid", *without]
     options = ["--allow-weak", ",".join(weak)] if weak else []
-    return Row(key, title, [vial, "run", *options, "-l", "python", "-c", CODE])
+    return Row(key, title, [vial, "run", "--no-daemon", *options, "-l", "python", "-c", CODE])
 
 
 def links():
@@ -170,25 +170,27 @@ def ask(*words):
 
 def docker(stack):
     titles = {"docker-run": "docker run", "docker-exec": "docker exec"}
-    tool = shutil.which("docker")
-    reason = None if tool else "not installed"
+    tool = [shutil.which("docker")]
+    if os.environ.get("DOCKER_HOST"):  # the rows run with an environment of their own
+        tool += ["--host", os.environ["DOCKER_HOST"]]
+    reason = None if tool[0] else "not installed"
     if not reason:
-        _, reason = ask(tool, "version", "--format", "{{.Server.Version}}")
-    if not reason and ask(tool, "image", "inspect", IMAGE)[0] is None:
+        _, reason = ask(*tool, "version", "--format", "{{.Server.Version}}")
+    if not reason and ask(*tool, "image", "inspect", IMAGE)[0] is None:
         reason = f"no image {IMAGE} here (VIAL_BENCH_IMAGE names another)"
     limits = ["--network", "none", "--memory", "512m", "--pids-limit", "128", "--cpus", "1",
               "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--user", "1000"]
     container = None
     if not reason:
-        container, reason = ask(tool, "run", "-d", "--rm", *limits, IMAGE, "sleep", "3600")
+        container, reason = ask(*tool, "run", "-d", "--rm", *limits, IMAGE, "sleep", "3600")
     if reason:
         return [Row(key, title, [], reason) for key, title in titles.items()]
-    stack.callback(ask, tool, "rm", "-f", container)
+    stack.callback(ask, *tool, "rm", "-f", container)
     return [
         Row("docker-run", titles["docker-run"],
-            [tool, "run", "--rm", *limits, IMAGE, "python3", "-c", CODE]),
+            [*tool, "run", "--rm", *limits, IMAGE, "python3", "-c", CODE]),
         Row("docker-exec", titles["docker-exec"],
-            [tool, "exec", container, "python3", "-c", CODE]),
+            [*tool, "exec", container, "python3", "-c", CODE]),
     ]
 
 
