@@ -11,11 +11,9 @@ import signal
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
-FILE_PATTERNS = ("/run/vial/**", "/run/user/*/vial/**", "/tmp/vial-[0-9]*/**", "/dev/shm/vial*",
-                 "/dev/shm/sem.*", "/dev/mqueue/*")  # /tmp itself: each run has a TMPDIR to itself
-# Locks and the skeleton of a sandbox's root are made once and kept.
-STAYS = re.compile(r"(/run(/user/\d+)?/vial|/tmp/vial-\d+)(/(leases)?|/root-[0-9a-f]{16}(/.*)?)?$",
-                   re.DOTALL)
+STATE_PATTERNS = ("/run/vial", "/run/user/*/vial", "/tmp/vial-[0-9]*")
+FILE_PATTERNS = ("/dev/shm/vial*", "/dev/shm/sem.*", "/dev/mqueue/*")  # each run has its own TMPDIR
+STAYS = re.compile(r"(leases|root-[0-9a-f]{16})$")  # made once and kept: locks, skeletons of a root
 CORE_PATTERNS = ("/core*", "/tmp/core*", "/var/crash/*", "/var/lib/systemd/coredump/*")
 
 
@@ -29,7 +27,7 @@ class Snapshot:
     """What of ours is on the host now.  Compare two with `since`."""
 
     def __init__(self):
-        self.kinds = {"mount": _mounts(), "cgroup": _cgroups(), "file": _files(FILE_PATTERNS)}
+        self.kinds = {"mount": _mounts(), "cgroup": _cgroups(), "file": _state() | _files(FILE_PATTERNS)}
 
     def since(self, before):
         """Lines about what is here and was not there before."""
@@ -129,8 +127,19 @@ def _cgroups():
 
 
 def _files(patterns):
-    return {path for pattern in patterns for path in glob.glob(pattern, recursive=True)
-            if not STAYS.match(path)}
+    return {path for pattern in patterns for path in glob.glob(pattern)}
+
+
+def _state():
+    """What vial keeps between runs, and more."""
+    found = set()
+    for top in (path for pattern in STATE_PATTERNS for path in glob.glob(pattern)):
+        for directory, names, files in os.walk(top):
+            if directory == top:
+                names[:] = [name for name in names if not STAYS.match(name)]
+                files = [name for name in files if not STAYS.match(name)]
+            found.update(os.path.join(directory, name) for name in names + files)
+    return found
 
 
 def _read(path):
