@@ -30,9 +30,11 @@ _Noreturn void start_afresh(void)
 		fail(e.msg);
 	if (lseek(GO_WORDS_FD, 0, SEEK_SET) == 0 && buf_add_fd(&words, GO_WORDS_FD, &e) < 0)
 		fail(e.msg);
-	for (char *at = command.data; at < command.data + command.len && count < ARGS_MAX;
+	for (char *at = command.data; at && at < command.data + command.len && count < ARGS_MAX;
 	     at += strlen(at) + 1)
 		argv[count++] = at;
+	if (count == 0)
+		fail("a command without words");
 	size_t program = count - 1; /* it was started without arguments */
 	for (char *at = words.data; at && at < words.data + words.len; at += strlen(at) + 1) {
 		if (*at == GO_NAME)

@@ -23,8 +23,9 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static void check_words(const struct go_words *words)
 {
+	if (words->len == 0)
+		return;
 	const char *end = words->bytes + words->len;
-
 	for (const char *at = words->bytes; at < end; at += strlen(at) + 1)
 		if (!strchr("nsmae", *at) || !memchr(at, '\0', (size_t)(end - at)))
 			abort();
