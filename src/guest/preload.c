@@ -30,10 +30,10 @@
 
 _Static_assert((int)GO_FD == BOX_CONTROL_FD, "one place for the control socket");
 
-static struct pages pages; /* what guests will touch */
-static int rehearsal = -1; /* where one tells that; -1: this is none */
-static bool served;        /* whatever fork() was for is done */
-static pid_t guest; /* the process that may say it is done; its own forks may not */
+static struct pages pages;   /* what guests will touch */
+static int rehearsal = -1;   /* where one tells that; -1: this is none */
+static bool served;          /* whatever fork() was for is done */
+static pid_t guest;          /* the process that may say it is done; its own forks may not */
 static char key[GO_KEY_LEN]; /* with which it does, */
 static struct stat given;    /* to whoever reads this */
 
