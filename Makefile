@@ -34,7 +34,7 @@ fuzz: ## libFuzzer on every parser, FUZZ_SECONDS=60 each
 	@tools/install-deps fuzz
 	@tools/fuzz
 
-soak: all ## RUNS=5000 sandboxes, then look for what is left
+soak: all ## RUNS=5000 sandboxes, 20000 of a daemon, kills; then look for what is left
 	@tools/soak $(RUNS)
 
 install: $(BUILD)/build.ninja ## DESTDIR= PREFIX=/usr/local
