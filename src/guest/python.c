@@ -124,7 +124,7 @@ static long number(PyObject *o)
 	return value;
 }
 
-/* Whether anybody asked to be called.  Logging always does, and has nothing to do without handlers. */
+/* Whether anybody asked to be called.  Logging always does, for handlers it may not have. */
 static bool is_awaited(void)
 {
 	if (zygote.exits != (zygote.lists[1] ? 1 : 0))

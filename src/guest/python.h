@@ -12,8 +12,8 @@
  */
 #include <stdbool.h>
 
-/* In a zygote, before its boot script loads anything, and when all is loaded.  Nothing is done where
- * there is no CPython, or none that we know how to help. */
+/* In a zygote, before its boot script loads anything, and when all is loaded.  Nothing is done
+ * where there is no CPython, or none that we know how to help. */
 void python_loading(void);
 void python_prepare(void);
 

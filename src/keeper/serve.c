@@ -14,6 +14,7 @@
 #include <linux/capability.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -26,7 +27,7 @@
 #include <sys/un.h>
 
 enum {
-	LISTEN_MAX = 2,
+	LAST_MOMENT_MS = 5000, LISTEN_MAX = 2,
 	SERVER_FIRST_FD = 3,
 	SERVER_WORDS = 7,
 	BACKLOG = 512,
@@ -396,7 +397,10 @@ static bool ended_well(struct serve *s)
 
 	if (!s->is_ending || s->server_pidfd < 0)
 		return false;
-	(void)pidfd_send_signal(s->server_pidfd, SIGKILL, NULL, 0);
+	/* Its channel is closed before it is gone: it has a moment for the rest. */
+	struct pollfd end = { s->server_pidfd, POLLIN, 0 };
+	if (poll(&end, 1, LAST_MOMENT_MS) != 1)
+		(void)pidfd_send_signal(s->server_pidfd, SIGKILL, NULL, 0);
 	(void)keeper_reap(&s->server_pidfd, &code, NULL, NULL);
 	return code == 0;
 }
