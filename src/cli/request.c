@@ -42,7 +42,7 @@ static int add_file(void *target, const struct option *opt, const char *value, s
 {
 	struct request *req = target;
 	auto_free char *name = NULL;
-	const char *path;
+	const char *path = NULL;
 	struct vial_error error;
 
 	(void)opt;
@@ -105,7 +105,7 @@ static int add_env(void *target, const struct option *opt, const char *value, st
 {
 	struct request *req = target;
 	auto_free char *name = NULL;
-	const char *text;
+	const char *text = NULL;
 	struct vial_error error;
 
 	(void)opt;

@@ -216,36 +216,42 @@ static void end_net(struct box *box)
 		(void)close(take_fd(&box->net_user_ns));
 }
 
-static int box_new(struct box **ret, const struct lease *lease, int *far_channel, int *far_gate,
-		   struct err *e)
+/* NULL when it cannot be. */
+static struct box *box_new(const struct lease *lease, int *far_channel, int *far_gate,
+			   struct err *e)
 {
 	auto_box struct box *box = calloc(1, sizeof(*box));
 	int pair[2];
 
-	if (!box)
-		return err_sys(e, "box");
+	if (!box) {
+		err_sys(e, "box");
+		return NULL;
+	}
 	box->lease = *lease;
 	box->init_fd = box->channel = box->gate = box->workspace = -1;
 	box->net_maker = box->net_user_ns = -1;
 	memset(box->ns, -1, sizeof(box->ns));
-	if (SYS(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(e, "channel");
+	if (SYS(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		err_sys(e, "channel");
+		return NULL;
+	}
 	box->channel = pair[0];
 	*far_channel = pair[1];
-	if (SYS(pipe2, pair, O_CLOEXEC) < 0)
-		return err_sys(e, "gate");
+	if (SYS(pipe2, pair, O_CLOEXEC) < 0) {
+		err_sys(e, "gate");
+		return NULL;
+	}
 	box->gate = pair[0];
 	*far_gate = pair[1];
-	*ret = take_ptr(&box);
-	return 0;
+	return take_ptr(&box);
 }
 
 int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 {
-	auto_box struct box *box = NULL;
 	auto_close int far_end = -1, far_gate = -1;
+	auto_box struct box *box = box_new(spec->lease, &far_end, &far_gate, e);
 
-	if (box_new(&box, spec->lease, &far_end, &far_gate, e) < 0)
+	if (!box)
 		return -1;
 	box->share_network = spec->share_network;
 	box->shared = shared_new();
@@ -274,10 +280,10 @@ int box_order(struct box **ret, int stem, uint32_t id, const struct lease *lease
 	const struct order order = {
 		.kind = ORDER_SLOT, .id = id, .lease = *lease, .limits = *lim
 	};
-	auto_box struct box *box = NULL;
 	auto_close int far_end = -1, far_gate = -1;
+	auto_box struct box *box = box_new(lease, &far_end, &far_gate, e);
 
-	if (box_new(&box, lease, &far_end, &far_gate, e) < 0)
+	if (!box)
 		return -1;
 	box->share_network = true; /* guests bring their own */
 	const int fds[ORDER_SLOT_FDS_] = { far_end, far_gate };
@@ -524,7 +530,7 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
 {
 	auto_close int status = -1;
 	_Alignas(16) char stack[SPAWNER_STACK];
-	int pipe_fds[2], spawner_fd;
+	int pipe_fds[2], spawner_fd = -1;
 	struct clone_args args = {
 		.flags = CLONE_FILES | CLONE_PIDFD | CLONE_CLEAR_SIGHAND | CLONE_VFORK,
 		.pidfd = (uintptr_t)&spawner_fd,

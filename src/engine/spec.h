@@ -73,8 +73,8 @@ struct mount_spec {
 	const char *target; /* relative to the new root, no leading slash */
 	const char *source;
 	unsigned flags;
-	uint64_t bytes, files; /* MOUNT_TMPFS: its limits; MOUNT_TEXT: the length */
 	int tree_fd;           /* MOUNT_TREE: a detached tree made by the keeper, or -1 */
+	uint64_t bytes, files; /* MOUNT_TMPFS: its limits; MOUNT_TEXT: the length */
 };
 
 struct box_spec {

@@ -106,7 +106,7 @@ static void on_server(struct watch *w, uint32_t events)
 
 int keeper_run(struct keeper *k, struct err *e)
 {
-	k->nests = calloc(k->environments->count, sizeof(*k->nests));
+	k->nests = calloc(k->environments->count, sizeof(struct nest *));
 	if (!k->nests)
 		return err_sys(e, "keeper");
 	k->server_watch = (struct watch){ .fd = k->server, .on_ready = on_server };

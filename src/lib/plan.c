@@ -66,7 +66,7 @@ static struct mount_spec *row(struct plan *p, enum mount_kind kind, const char *
 		p->mount_count < PLAN_MOUNTS_MAX ? &p->mounts[p->mount_count] : &spare;
 
 	p->mount_count++;
-	*m = (struct mount_spec){ kind, target, source, flags, 0, 0, -1 };
+	*m = (struct mount_spec){ kind, target, source, flags, -1, 0, 0 };
 	return m;
 }
 

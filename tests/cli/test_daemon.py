@@ -394,9 +394,15 @@ class WithDaemon(WithSocket):
         super().setUp()
         if not WithDaemon.daemon:
             WithDaemon.daemon = Daemon("--armed", "2")
-            atexit.register(WithDaemon.daemon.end)
+            atexit.register(WithDaemon.end_daemon)
         self.socket = self.env["VIAL_SOCKET"] = self.daemon.socket
         self.assertEqual(cli.processes(MARKER), [])
+
+    @staticmethod
+    def end_daemon():
+        if WithDaemon.daemon:
+            WithDaemon.daemon.end()
+            WithDaemon.daemon = None
 
     def gone(self):
         return cli.wait_until(lambda: not cli.processes(MARKER))

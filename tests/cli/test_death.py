@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import cli
+import test_daemon
 
 
 def groups():
@@ -22,6 +23,10 @@ def groups():
 
 class Killed(cli.Case):
     marker = "98.7654"  # for sleep; so that it and all above it carry the word
+
+    def setUp(self):
+        super().setUp()
+        test_daemon.WithDaemon.end_daemon()  # whose groups are where ours are
 
     def gone(self):
         return not cli.processes(self.marker)

@@ -3,22 +3,22 @@
 #include <string.h>
 
 static const struct mount_spec mounts[] = {
-	{ MOUNT_SHARE, "usr", "/usr", 0, 0, 0, -1 },
-	{ MOUNT_LINK, "lib", "usr/lib", 0, 0, 0, -1 },
-	{ MOUNT_LINK, "lib64", "usr/lib64", 0, 0, 0, -1 },
-	{ MOUNT_TEXT, "etc/motd", "hello\n", 0, 6, 0, -1 },
-	{ MOUNT_TEXT, "dev/null", "", 0, 0, 0, -1 },
-	{ MOUNT_DIR, "proc", NULL, 0, 0, 0, -1 },
-	{ MOUNT_DIR, "tmp", NULL, 0, 0, 0, -1 },
-	{ MOUNT_DIR, "space", NULL, MOUNT_GIVEN, 0, 0, -1 },
-	{ MOUNT_SHARE, "absent", "/no/such/path", MOUNT_OPTIONAL, 0, 0, -1 },
-	{ MOUNT_SEAL, "", NULL, 0, 0, 0, -1 },
-	{ MOUNT_NODE, "dev/null", "/dev/null", 0, 0, 0, -1 },
-	{ MOUNT_PROC, "proc", NULL, 0, 0, 0, -1 },
-	{ MOUNT_MASK, "proc/keys", NULL, 0, 0, 0, -1 },
-	{ MOUNT_LOCK, "proc/sys", NULL, 0, 0, 0, -1 },
-	{ MOUNT_TMPFS, "tmp", "1777", MOUNT_WRITABLE | MOUNT_OWN, 1 << 20, 64, -1 },
-	{ MOUNT_TMPFS, "space", "0755", MOUNT_WRITABLE | MOUNT_OWN, 1 << 20, 64, -1 },
+	{ MOUNT_SHARE, "usr", "/usr", 0, -1, 0, 0 },
+	{ MOUNT_LINK, "lib", "usr/lib", 0, -1, 0, 0 },
+	{ MOUNT_LINK, "lib64", "usr/lib64", 0, -1, 0, 0 },
+	{ MOUNT_TEXT, "etc/motd", "hello\n", 0, -1, 6, 0 },
+	{ MOUNT_TEXT, "dev/null", "", 0, -1, 0, 0 },
+	{ MOUNT_DIR, "proc", NULL, 0, -1, 0, 0 },
+	{ MOUNT_DIR, "tmp", NULL, 0, -1, 0, 0 },
+	{ MOUNT_DIR, "space", NULL, MOUNT_GIVEN, -1, 0, 0 },
+	{ MOUNT_SHARE, "absent", "/no/such/path", MOUNT_OPTIONAL, -1, 0, 0 },
+	{ MOUNT_SEAL, "", NULL, 0, -1, 0, 0 },
+	{ MOUNT_NODE, "dev/null", "/dev/null", 0, -1, 0, 0 },
+	{ MOUNT_PROC, "proc", NULL, 0, -1, 0, 0 },
+	{ MOUNT_MASK, "proc/keys", NULL, 0, -1, 0, 0 },
+	{ MOUNT_LOCK, "proc/sys", NULL, 0, -1, 0, 0 },
+	{ MOUNT_TMPFS, "tmp", "1777", MOUNT_WRITABLE | MOUNT_OWN, -1, 1 << 20, 64 },
+	{ MOUNT_TMPFS, "space", "0755", MOUNT_WRITABLE | MOUNT_OWN, -1, 1 << 20, 64 },
 };
 
 static const struct landlock_rule rules[] = {

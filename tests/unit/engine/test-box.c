@@ -288,7 +288,7 @@ TEST(the_process_limit_holds)
 TEST(a_box_that_cannot_be_built_says_why_and_leaves_nothing)
 {
 	NEED_ROOT();
-	static const struct mount_spec bad = { MOUNT_SHARE, "x", "/no/such/path", 0, 0, 0, -1 };
+	static const struct mount_spec bad = { MOUNT_SHARE, "x", "/no/such/path", 0, -1, 0, 0 };
 	auto_fixture struct fixture f;
 	struct run_end end;
 

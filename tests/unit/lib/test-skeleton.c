@@ -16,11 +16,11 @@
 /* Of this test alone: a text that no plan has. */
 static const char text[] = "the skeleton of a test\n";
 static const struct mount_spec rows[] = {
-	{ MOUNT_SHARE, "usr", "/usr", 0, 0, 0, -1 },
-	{ MOUNT_SHARE, "etc/localtime", "/etc/localtime", MOUNT_FILE, 0, 0, -1 },
-	{ MOUNT_LINK, "lib", "usr/lib", 0, 0, 0, -1 },
-	{ MOUNT_TEXT, "etc/motd", text, 0, sizeof(text) - 1, 0, -1 },
-	{ MOUNT_DIR, "a/b/c", NULL, 0, 0, 0, -1 },
+	{ MOUNT_SHARE, "usr", "/usr", 0, -1, 0, 0 },
+	{ MOUNT_SHARE, "etc/localtime", "/etc/localtime", MOUNT_FILE, -1, 0, 0 },
+	{ MOUNT_LINK, "lib", "usr/lib", 0, -1, 0, 0 },
+	{ MOUNT_TEXT, "etc/motd", text, 0, -1, sizeof(text) - 1, 0 },
+	{ MOUNT_DIR, "a/b/c", NULL, 0, -1, 0, 0 },
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 

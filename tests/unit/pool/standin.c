@@ -31,7 +31,8 @@ static void read_words(struct words *w, const struct go_words *words, const char
 
 	w->args[w->count++] = "sh";
 	w->args[w->count++] = name;
-	for (char *at = words->bytes; at < words->bytes + words->len; at += strlen(at) + 1) {
+	char *end = words->len ? words->bytes + words->len : words->bytes;
+	for (char *at = words->bytes; at < end; at += strlen(at) + 1) {
 		if (*at == GO_NAME)
 			w->args[1] = at + 1;
 		else if ((*at == GO_ARG || *at == GO_SOURCE) && w->count < 63)
