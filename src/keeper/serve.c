@@ -27,7 +27,8 @@
 #include <sys/un.h>
 
 enum {
-	LAST_MOMENT_MS = 5000, LISTEN_MAX = 2,
+	LISTEN_MAX = 2,
+	LAST_MOMENT_MS = 5000,
 	SERVER_FIRST_FD = 3,
 	SERVER_WORDS = 7,
 	BACKLOG = 512,
@@ -42,6 +43,7 @@ struct serve {
 	size_t listen_count;
 	struct stat socket; /* the one we made; somebody else may have the path by the end */
 	int server_pidfd, signals;
+	int server_code, server_signal; /* how it ended */
 	struct watch server_end, signal_watch;
 	struct lease server_lease; /* the server's own uid */
 	bool is_ending;
@@ -261,21 +263,10 @@ static int start_server(struct serve *s, struct err *e)
 static void on_server_end(struct watch *w, uint32_t events)
 {
 	struct serve *s = holder_of(w, struct serve, server_end);
-	int code = -1, sig = 0;
 
 	(void)events;
 	loop_unwatch(s->keeper.loop, w);
-	(void)keeper_reap(&s->server_pidfd, &code, &sig, NULL);
-	if (!s->is_ending || code != 0) {
-		if (sig)
-			err_set(&s->keeper.fatal, ERR_GONE, "the server was ended by signal %d",
-				sig);
-		else
-			err_set(&s->keeper.fatal, ERR_GONE, "the server ended with status %d",
-				code);
-	} else {
-		s->keeper.fatal = (struct err){ 0 };
-	}
+	(void)keeper_reap(&s->server_pidfd, &s->server_code, &s->server_signal, NULL);
 	loop_stop(s->keeper.loop);
 }
 
@@ -388,21 +379,23 @@ static void raise_limits(void)
 }
 
 /*
- * A server that ends loses its channel before it is dead, and we may hear of that first.  Killing
- * one that is on its way out does not change how it ended.
+ * How the server ended is how we do.  It loses its channel before it is dead, and we may hear of
+ * that first: it has a moment for the rest, and killing one on its way out changes nothing.
  */
-static bool ended_well(struct serve *s)
+static int how_it_ended(struct serve *s, struct err *e)
 {
-	int code = -1;
-
-	if (!s->is_ending || s->server_pidfd < 0)
-		return false;
-	/* Its channel is closed before it is gone: it has a moment for the rest. */
 	struct pollfd end = { s->server_pidfd, POLLIN, 0 };
-	if (poll(&end, 1, LAST_MOMENT_MS) != 1)
-		(void)pidfd_send_signal(s->server_pidfd, SIGKILL, NULL, 0);
-	(void)keeper_reap(&s->server_pidfd, &code, NULL, NULL);
-	return code == 0;
+
+	if (s->server_pidfd >= 0) {
+		if (!s->is_ending || poll(&end, 1, LAST_MOMENT_MS) != 1)
+			(void)pidfd_send_signal(s->server_pidfd, SIGKILL, NULL, 0);
+		(void)keeper_reap(&s->server_pidfd, &s->server_code, &s->server_signal, NULL);
+	}
+	if (s->is_ending && s->server_code == 0)
+		return 0;
+	if (s->server_signal)
+		return err_set(e, ERR_GONE, "the server was ended by signal %d", s->server_signal);
+	return err_set(e, ERR_GONE, "the server ended with status %d", s->server_code);
 }
 
 int keeper_serve(const struct serve_options *options, struct err *e)
@@ -412,6 +405,7 @@ int keeper_serve(const struct serve_options *options, struct err *e)
 		.keeper = { .server = -1, .on_ready = is_ready },
 		.listening = { -1, -1 },
 		.server_pidfd = -1,
+		.server_code = -1,
 		.signals = -1,
 		.server_lease.fd = -1,
 	};
@@ -433,5 +427,5 @@ int keeper_serve(const struct serve_options *options, struct err *e)
 	    start_server(&s, e) < 0 || watch_own(&s, e) < 0 || (geteuid() == 0 && lock_in(e) < 0))
 		return -1;
 	int ran = keeper_run(&s.keeper, e);
-	return ran < 0 && e->code == ERR_GONE && ended_well(&s) ? 0 : ran;
+	return ran < 0 && e->code != ERR_GONE ? -1 : how_it_ended(&s, e);
 }
