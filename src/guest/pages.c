@@ -8,15 +8,58 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { RANGES_MAX = 4096, BATCH = 512, PATIENCE_MS = 20000 };
+enum {
+	RANGES_MAX = 4096,
+	BATCH = 512,
+	PATIENCE_MS = 20000,
+	AROUND = 64 << 10, /* one touch of a file maps as much, if it is in memory */
+	HUGE = 2 << 20,
+};
 
 /* Bits of /proc/self/pagemap. */
 #define PAGE_PRESENT   (1ull << 63)
 #define PAGE_OF_FILE   (1ull << 61)
 #define PAGE_EXCLUSIVE (1ull << 56)
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+struct mapping {
+	unsigned long start, end;
+	char access[8];
+};
+
+/* The next private and readable one of ours. */
+static bool next_mapping(struct mapping *ret, FILE *maps)
+{
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %7s", &ret->start, &ret->end, ret->access) == 3 &&
+		    ret->access[3] == 'p' && ret->access[0] == 'r' && !strstr(line, "[v"))
+			return true;
+	return false;
+}
+
+void pages_gather(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	/* Where the kernel has none, or what is there belongs to a file, all stays as it is. */
+	for (struct mapping m; next_mapping(&m, maps);)
+		for (uintptr_t at = (m.start + HUGE - 1) & ~(uintptr_t)(HUGE - 1);
+		     m.access[1] == 'w' && at + HUGE <= m.end; at += HUGE)
+			(void)madvise((void *)at, HUGE, MADV_COLLAPSE);
+	if (maps)
+		(void)fclose(maps);
+}
+
+/* ---- the rehearsal --------------------------------------------------------------------- */
+
 struct teller {
 	struct page_range now;
+	uintptr_t around; /* of the file's page that was told last */
 	int pipe;
 };
 
@@ -27,19 +70,24 @@ static void flush(struct teller *t)
 	t->now.len = 0;
 }
 
-static void tell(struct teller *t, uintptr_t at, size_t page, int advice)
+static void tell(struct teller *t, uintptr_t at, size_t page, bool is_written)
 {
-	if (t->now.len && t->now.advice == advice && t->now.start + t->now.len == at) {
+	if (!is_written && at / AROUND == t->around)
+		return;
+	if (!is_written)
+		t->around = at / AROUND;
+	if (t->now.len && t->now.is_written == is_written && t->now.start + t->now.len == at) {
 		t->now.len += page;
 		return;
 	}
 	flush(t);
-	t->now = (struct page_range){ at, page, advice };
+	t->now = (struct page_range){ at, page, is_written };
 }
 
-static void tell_mapping(struct teller *t, int pagemap, uintptr_t start, uintptr_t end)
+static void tell_mapping(struct teller *t, int pagemap, const struct mapping *m)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = m->start, end = m->end;
 	uint64_t entries[BATCH];
 
 	while (start < end) {
@@ -53,9 +101,9 @@ static void tell_mapping(struct teller *t, int pagemap, uintptr_t start, uintptr
 			if (!(entries[i] & PAGE_PRESENT))
 				continue;
 			if (entries[i] & PAGE_OF_FILE)
-				tell(t, start, page, MADV_POPULATE_READ);
-			else if (entries[i] & PAGE_EXCLUSIVE)
-				tell(t, start, page, MADV_POPULATE_WRITE);
+				tell(t, start, page, false);
+			else if ((entries[i] & PAGE_EXCLUSIVE) && m->access[1] == 'w')
+				tell(t, start, page, true);
 		}
 	}
 }
@@ -65,18 +113,22 @@ void pages_tell(int pipe)
 	struct teller t = { .pipe = pipe };
 	auto_close int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	FILE *maps = fopen("/proc/self/maps", "re");
-	unsigned long start, end;
-	char line[512], access[8];
 
-	while (pagemap >= 0 && maps && fgets(line, sizeof(line), maps)) {
-		/* Only what the zygote has, too, and a guest may have of its own. */
-		if (sscanf(line, "%lx-%lx %7s", &start, &end, access) == 3 && access[3] == 'p' &&
-		    access[0] == 'r' && !strstr(line, "[v"))
-			tell_mapping(&t, pagemap, start, end);
-	}
+	if (pagemap >= 0)
+		for (struct mapping m; next_mapping(&m, maps);)
+			tell_mapping(&t, pagemap, &m);
 	flush(&t);
 	if (maps)
 		(void)fclose(maps);
+}
+
+/* ---- the zygote, and guests ------------------------------------------------------------ */
+
+/* Only what the zygote has, too: a guest that touched anything else would die of it. */
+static bool is_ours(const struct page_range *range)
+{
+	return madvise((void *)range->start, range->len,
+		       range->is_written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
 }
 
 void pages_learn(struct pages *ret, int pipe)
@@ -88,13 +140,22 @@ void pages_learn(struct pages *ret, int pipe)
 	ret->ranges = calloc(RANGES_MAX, sizeof(*ret->ranges));
 	while (ret->ranges && ret->count < RANGES_MAX && poll(&ready, 1, PATIENCE_MS) == 1 &&
 	       read(pipe, &range, sizeof(range)) == sizeof(range))
-		ret->ranges[ret->count++] = range;
+		if (is_ours(&range))
+			ret->ranges[ret->count++] = range;
 }
 
 void pages_make_ready(const struct pages *pages)
 {
-	/* One that is not there in this guest is no loss. */
-	for (size_t i = 0; i < pages->count; i++)
-		(void)madvise((void *)pages->ranges[i].start, pages->ranges[i].len,
-			      pages->ranges[i].advice);
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < pages->count; i++) {
+		const struct page_range *range = &pages->ranges[i];
+		for (uintptr_t at = range->start; at < range->start + range->len; at += page) {
+			volatile char *byte = (volatile char *)at;
+			if (range->is_written)
+				*byte = *byte;
+			else
+				(void)*byte;
+		}
+	}
 }

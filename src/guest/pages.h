@@ -5,7 +5,10 @@
  * A forked interpreter shares its pages with the zygote until it writes to them, and finds its own
  * code unmapped; each first touch is a fault, and hundreds of faults are most of what a
  * short program costs.  So the zygote lets one rehearsal run before it serves, notes what that
- * touched, and has the kernel do the same for each guest in a few calls, before its code arrives.
+ * touched, and each guest touches the same before its code arrives.
+ *
+ * What the zygote itself has is put into huge pages first, as far as they fit: there is less to
+ * copy at each fork, and less to take down at each end.
  */
 #include "base/err.h"
 
@@ -16,7 +19,7 @@
 struct page_range {
 	uintptr_t start;
 	size_t len;
-	int advice; /* MADV_POPULATE_WRITE or _READ */
+	bool is_written;
 };
 
 struct pages {
@@ -24,6 +27,8 @@ struct pages {
 	size_t count;
 };
 
+/* In the zygote, when it has all that it will have. */
+void pages_gather(void);
 /* In the rehearsal, at its end: send what it touched. */
 void pages_tell(int pipe);
 /* In the zygote: take it.  Whatever goes wrong, there is less to make ready. */

@@ -21,6 +21,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -167,6 +168,7 @@ __attribute__((visibility("default"))) pid_t fork(void)
 	if (served || fcntl(BOX_CONTROL_FD, F_GETFD) < 0)
 		return real();
 	served = true;
+	pages_gather();
 	if (is_rehearsal(real))
 		return 0;
 	note_own_fds();
@@ -191,6 +193,7 @@ static void say_done(int status)
 		return; /* it is the program's own by now */
 	memcpy(word, key, GO_KEY_LEN);
 	(void)!write(STDERR_FILENO, word, sizeof(word));
+	(void)sched_yield(); /* whoever waits for it need not wait for our end, too */
 }
 
 /* Last of all that runs in this process: whatever the interpreter had to write is written. */

@@ -15,6 +15,7 @@ enum {
 #define RETRY_MIN_US  100000u
 #define RETRY_MAX_US  10000000u
 #define TELL_AGAIN_US 5000u
+#define CALM_US       3000u /* most runs are over by then */
 #define CHECK_US      60000000u
 #define IN_USE_US     600000000u /* an environment that nobody asked for so long is let go */
 
@@ -89,6 +90,7 @@ static int begin(struct run *run, struct sandbox *box, struct err *e)
 		sandbox_leave(take_ptr(&run->box)); /* what was ordered is for the next */
 	sandbox_take(box);
 	box->state = SANDBOX_TAKEN;
+	pool->calm_us = loop_now() + CALM_US;
 	pool->kept[run->environment].failures = 0;
 	return run_begin(run, box, e);
 }
@@ -180,13 +182,19 @@ static unsigned coming(const struct kept *kept)
 	return kept->armed_count + kept->arming - kept->ordered;
 }
 
+/* Making sandboxes takes more work than most runs: it waits for a calm moment, but not for ever. */
+static bool can_wait(const struct pool *pool, const struct kept *kept, uint64_t now)
+{
+	return now < pool->calm_us && coming(kept) * 2 > pool->options.armed_min;
+}
+
 static bool refill_one(struct pool *pool, uint64_t now)
 {
 	size_t least = SIZE_MAX;
 
 	for (size_t i = 0; i < pool->environments->count; i++)
 		if (coming(&pool->kept[i]) < pool->options.armed_min && is_in_use(pool, i, now) &&
-		    pool->kept[i].retry_us <= now &&
+		    pool->kept[i].retry_us <= now && !can_wait(pool, &pool->kept[i], now) &&
 		    (least == SIZE_MAX || coming(&pool->kept[i]) < coming(&pool->kept[least])))
 			least = i;
 	if (least == SIZE_MAX)
@@ -225,7 +233,7 @@ void pool_note_failure(struct kept *kept, const struct err *why)
 
 static uint64_t next_tidy(const struct pool *pool, uint64_t now)
 {
-	uint64_t next = now + CHECK_US;
+	uint64_t next = pool->calm_us > now ? pool->calm_us : now + CHECK_US;
 
 	for (size_t i = 0; i < pool->environments->count; i++)
 		if (pool->kept[i].retry_us > now && pool->kept[i].retry_us < next)

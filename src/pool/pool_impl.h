@@ -108,6 +108,7 @@ struct pool {
 	unsigned sandbox_count, armed_count, arming_count, queue_count, ordered_count;
 	uint32_t last_number;
 	uint64_t last_run;
+	uint64_t calm_us; /* until then a run that has just begun is likely to be at work */
 	struct timer tidy;
 	bool is_untidy;
 	bool is_gone; /* the keeper is */
