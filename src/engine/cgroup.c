@@ -26,6 +26,9 @@ enum { MOUNTS_MAX = 64 };
 /* A process that was killed may still have memory to give back before its group is empty. */
 static const int64_t removal_wait_us = 2000000;
 
+/* What the kernel may still count for a group without processes, and the next one has to bear. */
+static const uint64_t residue_max = 256 << 10;
+
 /* ---- small files ----------------------------------------------------------------------- */
 
 int cgroup_read(int dir_fd, const char *file, char *ret, size_t size)
@@ -406,6 +409,8 @@ static void close_fd(int *fd)
 static void unmake(struct cgroup *cg)
 {
 	close_fd(&cg->oom_fd);
+	for (size_t i = 0; i < CGROUP_READINGS; i++)
+		close_fd(&cg->reading_fds[i]);
 	for (size_t i = 0; i < cg->host->tree_count; i++) {
 		close_fd(&cg->task_fds[i]);
 		if (cg->dir_fds[i] < 0)
@@ -434,6 +439,8 @@ static struct cgroup *group_new(struct cgroup_host *host, unsigned lease, const 
 	cg->oom_fd = -1;
 	for (size_t i = 0; i < CGROUP_TREES; i++)
 		cg->dir_fds[i] = cg->task_fds[i] = -1;
+	for (size_t i = 0; i < CGROUP_READINGS; i++)
+		cg->reading_fds[i] = -1;
 	(void)snprintf(cg->name, sizeof(cg->name), "vial-%u%s", lease, suffix);
 	(void)snprintf(cg->path, sizeof(cg->path), "%s%s%s", host->parent ? host->parent : "",
 		       host->parent ? "/" : "", cg->name);
@@ -505,6 +512,16 @@ size_t cgroup_directories(int ret[CGROUP_ENTRIES], const struct cgroup *cg)
 	return cg->host->tree_count;
 }
 
+static int open_reading(struct cgroup *cg, size_t i)
+{
+	const struct cgroup_reading *row = &cg->host->ops->readings[i];
+
+	if (cg->reading_fds[i] < 0)
+		cg->reading_fds[i] = SYS(openat, dir_of(cg, row->controller), row->file,
+					 O_RDONLY | O_CLOEXEC);
+	return cg->reading_fds[i];
+}
+
 int cgroup_view(struct cgroup **ret, struct cgroup_host *host, const int *dir_fds, size_t count,
 		struct err *e)
 {
@@ -518,6 +535,11 @@ int cgroup_view(struct cgroup **ret, struct cgroup_host *host, const int *dir_fd
 	}
 	cg->is_view = true;
 	memcpy(cg->dir_fds, dir_fds, count * sizeof(*dir_fds));
+	/* Now rather than when somebody waits for the figures. */
+	for (size_t i = 0; host->ops->readings[i].file; i++)
+		if (!host->ops->readings[i].controller ||
+		    (host->controllers & host->ops->readings[i].controller))
+			(void)open_reading(cg, i);
 	*ret = cg;
 	return 0;
 }
@@ -548,17 +570,20 @@ int cgroup_kill(struct cgroup *cg, struct err *e)
 	return 0;
 }
 
-static int take_reading(struct cgroup_usage *usage, const struct cgroup *cg,
-			const struct cgroup_reading *row, struct err *e)
+static int take_reading(struct cgroup_usage *usage, struct cgroup *cg, size_t i, struct err *e)
 {
+	const struct cgroup_reading *row = &cg->host->ops->readings[i];
+	int fd = open_reading(cg, i);
 	char text[1024];
 	uint64_t value;
 
-	if (cgroup_read(dir_of(cg, row->controller), row->file, text, sizeof(text)) < 0) {
-		if (row->need == IF_PRESENT && errno == ENOENT)
+	ssize_t n = fd < 0 ? -1 : SYS(pread, fd, text, sizeof(text) - 1, 0);
+	if (n < 0) {
+		if (fd < 0 && row->need == IF_PRESENT && errno == ENOENT)
 			return 0;
 		return err_sys(e, "cgroup %s: %s", cg->name, row->file);
 	}
+	text[n] = '\0';
 	if (!row->key)
 		value = strtoull(text, NULL, 10);
 	else if (!cgroup_parse_key(&value, text, row->key))
@@ -567,21 +592,44 @@ static int take_reading(struct cgroup_usage *usage, const struct cgroup *cg,
 	return 0;
 }
 
-int cgroup_usage(struct cgroup_usage *ret, const struct cgroup *cg, struct err *e)
+int cgroup_usage(struct cgroup_usage *ret, struct cgroup *cg, struct err *e)
 {
 	const struct cgroup_host *host = cg->host;
+	const struct cgroup_reading *rows = host->ops->readings;
 	struct cgroup_usage usage = { 0 };
 
 	/* Before reading: what happens from now on makes the descriptor ready again. */
 	if (cg->oom_fd >= 0)
 		host->ops->rearm(cg);
 
-	for (const struct cgroup_reading *row = host->ops->readings; row->file; row++) {
-		if (row->controller && !(host->controllers & row->controller))
+	for (size_t i = 0; rows[i].file; i++) {
+		if (rows[i].controller && !(host->controllers & rows[i].controller))
 			continue;
-		if (take_reading(&usage, cg, row, e) < 0)
+		if (take_reading(&usage, cg, i, e) < 0)
 			return -1;
 	}
 	*ret = usage;
 	return 0;
+}
+
+bool cgroup_renew(struct cgroup *cg, const struct limits *lim)
+{
+	const struct cgroup_host *host = cg->host;
+	struct cgroup_usage usage;
+	struct err ignored;
+
+	if (!host->ops->resets || cgroup_usage(&usage, cg, &ignored) < 0 || usage.processes > 0 ||
+	    usage.processes_peak > 1 || usage.oom_kills > 0 || usage.pids_refused > 0 ||
+	    usage.memory_bytes > residue_max)
+		return false;
+	for (const struct cgroup_reset *row = host->ops->resets; row->file; row++)
+		if ((host->controllers & row->controller) &&
+		    cgroup_write(dir_of(cg, row->controller), row->file, "0") < 0)
+			return false;
+	/* Its CPU limit was lifted at the end. */
+	for (const struct cgroup_setting *row = host->ops->settings; row->file; row++)
+		if ((host->controllers & row->controller & CGROUP_CPU) &&
+		    set_limit(cg, row, lim, &ignored) < 0)
+			return false;
+	return true;
 }

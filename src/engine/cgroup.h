@@ -91,4 +91,11 @@ struct cgroup_usage {
 	uint64_t pids_refused;      /* forks refused by the limit */
 };
 
-int cgroup_usage(struct cgroup_usage *ret, const struct cgroup *cg, struct err *e) MUST_USE;
+int cgroup_usage(struct cgroup_usage *ret, struct cgroup *cg, struct err *e) MUST_USE;
+
+/*
+ * Make a group whose processes are all gone as good as new, for another of the same limits.
+ * False: it is not, and can only be freed.  Something in it would be taken for the next one's:
+ * counters that cannot be set back, or memory that nobody gave back.
+ */
+bool cgroup_renew(struct cgroup *cg, const struct limits *lim);

@@ -21,7 +21,7 @@ enum cgroup_controller {
 	CGROUP_CPUACCT = 1u << 3, /* v1 only: v2 accounts in every group */
 };
 
-enum { CGROUP_TREES = 4, CGROUP_NAME = 64 };
+enum { CGROUP_TREES = 4, CGROUP_NAME = 64, CGROUP_READINGS = 8 };
 
 struct cgroup_tree {
 	int fd;               /* the directory that groups go below; owned */
@@ -46,6 +46,7 @@ struct cgroup {
 	char path[2 * CGROUP_NAME]; /* below the tree: "vial/vial-3" */
 	int dir_fds[CGROUP_TREES];  /* -1: not made (any more) */
 	int task_fds[CGROUP_TREES]; /* v1: `tasks`, opened with the creator's credentials */
+	int reading_fds[CGROUP_READINGS]; /* opened when first read */
 	int oom_fd;
 	short oom_events;
 	bool is_view; /* somebody else's: not ours to remove */
@@ -72,6 +73,11 @@ struct cgroup_reading {
 	uint64_t divisor;
 };
 
+struct cgroup_reset {
+	unsigned controller;
+	const char *file;
+};
+
 struct cgroup_ops {
 	enum cgroup_version version;
 	const struct cgroup_setting *settings; /* ends with a row without a file */
@@ -81,6 +87,8 @@ struct cgroup_ops {
 	/* Descriptors for entering and watching, once the directories are there. */
 	int (*prepare)(struct cgroup *cg, struct err *e);
 	void (*rearm)(const struct cgroup *cg);
+	/* Accounts that a zero written to them takes back.  NULL: this version has none. */
+	const struct cgroup_reset *resets;
 	bool (*kill_at_once)(int dir_fd); /* NULL, or false: this kernel cannot */
 };
 

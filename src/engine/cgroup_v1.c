@@ -85,6 +85,12 @@ static const struct cgroup_reading readings[] = {
 	{ 0 },
 };
 
+static const struct cgroup_reset resets[] = {
+	{ CGROUP_CPUACCT, "cpuacct.usage" },
+	{ CGROUP_MEMORY, "memory.max_usage_in_bytes" },
+	{ 0 },
+};
+
 static int memory_dir(const struct cgroup *cg)
 {
 	for (size_t i = 0; i < cg->host->tree_count; i++)
@@ -155,6 +161,7 @@ const struct cgroup_ops cgroup_ops_v1 = {
 	.readings = readings,
 	.prepare = prepare,
 	.rearm = rearm,
+	.resets = resets,
 };
 
 /* ---- finding --------------------------------------------------------------------------- */

@@ -85,6 +85,8 @@ void cell_free(struct cell *cell)
 	if (cell->box)
 		box_close_workspace(cell->box); /* while its pid 1 still has it, if that lives */
 	keeper_bury(cell->box);
+	if (cell->was_armed && !cell->first_cgroup)
+		spare_keep(cell->keeper, &cell->lease, &cell->cgroup, &cell->limits);
 	cgroup_free(cell->cgroup);
 	cgroup_free(cell->first_cgroup);
 	lease_done(&cell->lease);
@@ -533,11 +535,12 @@ static int create(struct keeper *k, struct nest *nest, uint32_t id, const struct
 		cell->next->prev = &cell->next;
 	nest->cells = cell;
 	table_add(k, cell);
+	bool has_spare = spare_take(&cell->lease, &cell->cgroup, k, &cell->limits);
 	/* The slot is made by others while we make the cgroup. */
 	if (loop_set_timer(k->loop, &cell->overdue, READY_US, e) < 0 ||
-	    ids_lease(&cell->lease, &k->host->ids, e) < 0 ||
+	    (!has_spare && ids_lease(&cell->lease, &k->host->ids, e) < 0) ||
 	    box_order(&cell->box, nest->stem, id, &cell->lease, &cell->limits, e) < 0 ||
-	    make_cgroup(&cell->cgroup, cell, "", e) < 0) {
+	    (!has_spare && make_cgroup(&cell->cgroup, cell, "", e) < 0)) {
 		cell->is_told = true; /* by our caller */
 		cell_free(cell);
 		return -1;

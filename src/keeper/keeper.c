@@ -117,6 +117,7 @@ int keeper_run(struct keeper *k, struct err *e)
 		nest_kill(k->nests[i]);
 	for (size_t i = 0; i < k->environments->count; i++)
 		nest_free(k->nests[i]);
+	spares_end(k);
 	helpers_end(k);
 	free(k->nests);
 	if (ran == 0 && k->fatal.code != ERR_NONE) {

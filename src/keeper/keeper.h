@@ -14,7 +14,13 @@
 #include "lib/host.h"
 #include "lib/plan.h"
 
-enum { KEEPER_CELLS_MAX = 4096, NEST_NETS = 16 };
+enum { KEEPER_CELLS_MAX = 4096, KEEPER_SPARES_MAX = 64, NEST_NETS = 16 };
+
+struct spare {
+	struct lease lease;
+	struct cgroup *cgroup;
+	struct limits limits;
+};
 
 struct keeper {
 	struct loop *loop;
@@ -28,6 +34,8 @@ struct keeper {
 	struct watch server_watch;
 	struct cell *cells[KEEPER_CELLS_MAX]; /* by number, modulo: open addressing */
 	size_t cell_count;
+	struct spare spares[KEEPER_SPARES_MAX]; /* by age, the eldest first */
+	size_t spare_count;
 	struct helper *helpers;
 	void (*on_ready)(void *arg);
 	void *arg;
@@ -51,6 +59,15 @@ void keeper_reap_strangers(void); /* those who were not made known to us, if the
 
 /* Whether its pid 1 has begun to end: that is when its side of the channel closes. */
 bool keeper_is_ending(const struct box *box);
+
+/* ---- spare.c ---- */
+
+/* Of a sandbox that is gone, if there is room for them: then they are taken. */
+void spare_keep(struct keeper *k, struct lease *lease, struct cgroup **cgroup,
+		const struct limits *limits);
+bool spare_take(struct lease *ret_lease, struct cgroup **ret_cgroup, struct keeper *k,
+		const struct limits *limits); /* false: there is none */
+void spares_end(struct keeper *k);
 
 /* ---- nest.c ---- */
 

@@ -16,15 +16,30 @@ enum {
 #define RETRY_MAX_US  10000000u
 #define TELL_AGAIN_US 5000u
 #define CALM_US       3000u /* most runs are over by then */
+#define LATER_US      200u
 #define CHECK_US      60000000u
 #define IN_USE_US     600000000u /* an environment that nobody asked for so long is let go */
 
-void pool_tidy_soon(struct pool *pool)
+static void tidy_within(struct pool *pool, uint64_t us)
 {
 	struct err ignored; /* then the keeper's next message brings it about */
 
+	if (!pool->tidy.place || pool->tidy.due_us > loop_now() + us)
+		(void)!loop_set_timer(pool->loop, &pool->tidy, us, &ignored);
+}
+
+void pool_tidy_soon(struct pool *pool)
+{
 	pool->is_untidy = true;
-	(void)!loop_set_timer(pool->loop, &pool->tidy, 0, &ignored);
+	tidy_within(pool, 0);
+}
+
+void pool_tidy_later(struct pool *pool)
+{
+	if (pool->queue_count)
+		pool_tidy_soon(pool);
+	else
+		tidy_within(pool, LATER_US);
 }
 
 /* ---- the queue ------------------------------------------------------------------------- */

@@ -10,7 +10,8 @@
  *
  * A sandbox ends with its run: KILL is sent whatever a guest said of its own end.
  * Whoever calls on_end returns at once, up to the loop: the owner may free the pool there.
- * What is to be done beside an answer waits for tidy(), which comes at the end of the round.
+ * What is to be done beside an answer waits for tidy(), which comes at the end of the round, or
+ * a moment after it.
  */
 #include "guest/go.h"
 #include "keeper/wire.h"
@@ -118,6 +119,7 @@ struct pool {
 /* ---- pool.c ---------------------------------------------------------------------------- */
 
 void pool_tidy_soon(struct pool *pool);
+void pool_tidy_later(struct pool *pool); /* when whoever waits has its answer */
 void pool_enqueue(struct run *run, bool is_first);
 void pool_dequeue(struct run *run); /* twice is fine */
 
@@ -210,6 +212,7 @@ struct run {
 	size_t in_sent;
 	struct watch control, in, out, err;
 	struct timer wall, cpu;
+	struct timer late; /* output that nobody waits for is read from then on */
 	struct files files;
 	struct link all, place; /* place: in the queue, or in due */
 };

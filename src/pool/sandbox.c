@@ -53,7 +53,7 @@ void sandbox_free(struct sandbox *box)
 void sandbox_kill(struct sandbox *box)
 {
 	box->doomed = true;
-	pool_tidy_soon(box->pool);
+	pool_tidy_later(box->pool);
 }
 
 /* No longer being armed: it is, or never will be. */

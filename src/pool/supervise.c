@@ -20,6 +20,7 @@
 #define GIVE_MAX_US  30000000u /* for a guest to take its files */
 #define NEXT_MAX_US  30000000u /* for the keeper to arm a second guest */
 #define DRAIN_MAX_US 1000000u  /* for a stream that somebody outside may hold */
+#define LATE_US      2000u     /* most runs are over by then */
 
 static const struct err lost = { ERR_SYS, 0, "the sandbox was lost" };
 
@@ -40,6 +41,7 @@ static void stop_watching(struct run *run)
 	loop_unwatch(loop, &run->err);
 	loop_cancel_timer(loop, &run->wall);
 	loop_cancel_timer(loop, &run->cpu);
+	loop_cancel_timer(loop, &run->late);
 }
 
 /* Out of the pool's hands: what is left is the run's own. */
@@ -265,6 +267,20 @@ static void drain(struct run *run, struct watch *w, unsigned reads)
 	}
 }
 
+static int watch_output(struct run *run, struct err *e)
+{
+	return run->out.active ? 0 : loop_watch(run->pool->loop, &run->out, EPOLLIN, e);
+}
+
+static void on_late(struct timer *t)
+{
+	struct run *run = holder_of(t, struct run, late);
+	struct err e;
+
+	if (watch_output(run, &e) < 0)
+		run_fail(run, &e);
+}
+
 /* ---- its end, by its own word or the keeper's ------------------------------------------ */
 
 static void note_end(struct run *run, int exit_code, int signal)
@@ -347,10 +363,11 @@ static size_t word_size(const struct run *run)
 /* True: that was the end of it. */
 static bool hear(struct run *run)
 {
+	int fd = run->box->fds[WIRE_FD_CONTROL];
 	size_t size;
 
 	while ((size = word_size(run)) > run->word_len) {
-		ssize_t n = recv(run->control.fd, run->word + run->word_len, size - run->word_len,
+		ssize_t n = recv(fd, run->word + run->word_len, size - run->word_len,
 				 MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -364,7 +381,6 @@ static bool hear(struct run *run)
 		}
 		run->word_len += (size_t)n;
 	}
-	loop_unwatch(run->pool->loop, &run->control); /* it has one word */
 	if (size == 0 || run->phase != PHASE_RUNNING)
 		return false;
 	on_refusal(run);
@@ -378,13 +394,15 @@ static void start_draining(struct run *run)
 
 	run->phase = PHASE_DRAINING;
 	loop_unwatch(run->pool->loop, &run->control);
+	loop_cancel_timer(run->pool->loop, &run->late);
 	loop_unwatch(run->pool->loop, &run->in);
 	loop_cancel_timer(run->pool->loop, &run->cpu);
 	drain(run, &run->out, READS_AT_END);
 	drain(run, &run->err, READS_AT_END);
 	if (run->box->fds[WIRE_FD_STDOUT] < 0 && run->box->fds[WIRE_FD_STDERR] < 0)
 		over(run);
-	else if (loop_set_timer(run->pool->loop, &run->wall, DRAIN_MAX_US, &e) < 0)
+	else if ((run->box->fds[WIRE_FD_STDOUT] >= 0 && watch_output(run, &e) < 0) ||
+		 loop_set_timer(run->pool->loop, &run->wall, DRAIN_MAX_US, &e) < 0)
 		run_fail(run, &e);
 }
 
@@ -411,7 +429,7 @@ void run_ended(struct run *run, const struct wire_ended *ended, bool is_final)
 		break;
 	case PHASE_RUNNING:
 	case PHASE_STOPPING:
-		if (run->control.active && hear(run)) /* it came first, and is only read later */
+		if (hear(run))
 			return;
 		if (ended->lost || (!run->given && run->phase == PHASE_RUNNING)) {
 			run_lost(run, &lost);
@@ -421,7 +439,7 @@ void run_ended(struct run *run, const struct wire_ended *ended, bool is_final)
 			note_keepers_end(run, ended);
 		if (is_final) {
 			start_draining(run);
-		} else if (run->phase == PHASE_RUNNING) { /* what is there now must do */
+		} else { /* its sandbox is kept, and will say no more: what is there now must do */
 			drain(run, &run->out, READS_AT_END);
 			drain(run, &run->err, READS_AT_END);
 			over(run);
@@ -643,14 +661,15 @@ static void on_control(struct watch *w, uint32_t events)
 
 	if ((events & EPOLLOUT) && !run->given) {
 		int waits = send_go(run, &e);
-		if (waits < 0 ||
-		    (waits == 0 && loop_rewatch(run->pool->loop, w, EPOLLIN, &e) < 0)) {
+		if (waits < 0) {
 			run_fail(run, &e);
 			return;
 		}
+		if (waits == 0) /* what it says of it is read at its end */
+			loop_unwatch(run->pool->loop, w);
 	}
-	if (events & ~(uint32_t)EPOLLOUT)
-		(void)hear(run);
+	if ((events & ~(uint32_t)EPOLLOUT) && !hear(run))
+		loop_unwatch(run->pool->loop, w); /* it has one word */
 }
 
 /* ---- its beginning --------------------------------------------------------------------- */
@@ -671,8 +690,11 @@ static int start_watching(struct run *run, struct err *e)
 	int waits = send_go(run, e);
 	if (waits < 0 || (stdin_waits && loop_watch(loop, &run->in, EPOLLOUT, e) < 0))
 		return -1;
-	if (loop_watch(loop, &run->control, waits ? EPOLLIN | EPOLLOUT : EPOLLIN, e) < 0 ||
-	    loop_watch(loop, &run->out, EPOLLIN, e) < 0)
+	if (waits && loop_watch(loop, &run->control, EPOLLIN | EPOLLOUT, e) < 0)
+		return -1;
+	/* Each line that is read as it comes delays the program that writes it. */
+	if (run->events.on_output ? watch_output(run, e) < 0
+				  : loop_set_timer(loop, &run->late, LATE_US, e) < 0)
 		return -1;
 	return loop_watch(loop, &run->err, EPOLLIN, e);
 }
@@ -682,6 +704,7 @@ void run_init(struct run *run)
 	run->files.fd = -1;
 	run->wall.on_due = on_wall_due;
 	run->cpu.on_due = on_cpu_due;
+	run->late.on_due = on_late;
 	run->end = (struct run_end){ .exit_code = -1, .limit = "" };
 }
 

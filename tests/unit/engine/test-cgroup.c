@@ -151,7 +151,7 @@ static bool was_killed(int status)
 }
 
 /* Waits, for ten seconds at most, until so many processes are in the group. */
-static bool has_processes(const struct cgroup *cg, uint64_t want)
+static bool has_processes(struct cgroup *cg, uint64_t want)
 {
 	struct cgroup_usage u;
 	struct err e;
