@@ -1,0 +1,424 @@
+"""policy - what a program may import and do, refused in a friendly way (docs/POLICY.md).
+
+No part of the isolation: a program can get around anything that happens in its own process.  The
+syntax tree is looked at before anything runs, imports when they happen, and files and processes
+when Python is about to open or start one.
+"""
+import ast
+import builtins
+import importlib
+import os
+import re
+import sys
+
+LEVELS = ("SAFE", "LOW", "MEDIUM", "HIGH")
+
+# ---- profiles: what is refused, and how it is said ---------------------------------------------
+
+IMPORT = "Import '%s' not allowed"
+
+MODULES = {
+    "HIGH": {
+        "sys": "Interpreter internals", "shutil": "File operations", "socket": "Network sockets",
+        "urllib": "Network requests", "httpx": "Network requests",
+        "threading": "Threads", "multiprocessing": "Processes", "pip": "Package installation",
+    },
+    "MEDIUM": {
+        "pathlib": "File system paths", "glob": "File system search",
+        "tempfile": "Temporary files", "inspect": "Introspection",
+        "importlib": "Dynamic imports",
+    },
+    "LOW": {
+        "os": "Operating system interface", "subprocess": "Process execution",
+        "requests": "Network requests",
+    },
+}
+
+# Calls and uses of what modules have, by its full name.
+USES = {
+    "HIGH": {
+        "os.system": "System command execution",
+        "os.remove": "File system modification", "os.rmdir": "File system modification",
+        "os.unlink": "File system modification", "os.mkdir": "File system modification",
+        "os.makedirs": "File system modification",
+        "os.environ": "Environment access", "socket.socket": "Network sockets",
+        "eval": "eval() not allowed", "exec": "exec() not allowed",
+        "compile": "compile() not allowed", "__import__": "Dynamic import not allowed",
+        "__builtins__": "Access to __builtins__ not allowed",
+    },
+    "LOW": {
+        "subprocess.run": "Process execution", "subprocess.call": "Process execution",
+        "subprocess.Popen": "Process execution", "subprocess.check_output": "Process execution",
+        "requests.get": "Network requests", "requests.post": "Network requests",
+        "requests.put": "Network requests", "requests.delete": "Network requests",
+    },
+}
+SUBSCRIPTED = {"os.environ"}  # refused only as os.environ[...]
+
+FORBIDDEN_CALLS = frozenset(
+    "eval exec compile __import__ open input globals locals vars dir".split())
+
+PROFILES = {
+    "default": {
+        "block": """os sys subprocess socket requests shutil tempfile pickle
+            posix _posixsubprocess _socket _pickle ctypes _ctypes cffi multiprocessing
+            _multiprocessing pty""".split(),
+        "files": False, "processes": False,
+    },
+    "blocklist": {
+        "block": """ctypes cffi multiprocessing resource sys signal importlib.machinery subprocess
+            socketserver ssl pty fcntl""".split(),
+        "text": "Module '%s' is blocked in this sandbox",
+    },
+    "severity": {
+        "modules": [{"name": name, "description": text, "severity": level}
+                    for level, rows in MODULES.items() for name, text in rows.items()],
+        "uses": [{"name": name, "description": text, "severity": level}
+                 for level, rows in USES.items() for name, text in rows.items()],
+        "threshold": "LOW",
+    },
+    "validation": {
+        "block": "os sys subprocess socket requests shutil tempfile pickle".split(),
+        "forbid": True,
+    },
+}
+
+
+class PolicyError(Exception):
+    """The code was refused; nothing of it ran."""
+
+
+PolicyError.__module__ = "builtins"  # where programs find it
+
+
+def level_of(name):
+    """0 .. 3, from a name in any case, or a number."""
+    if isinstance(name, int) and not isinstance(name, bool) and 0 <= name < len(LEVELS):
+        return name
+    if isinstance(name, str) and name.upper() in LEVELS:
+        return LEVELS.index(name.upper())
+    raise ValueError("Invalid security_threshold: %s. Must be one of: %s" % (name, ", ".join(LEVELS)))
+
+
+def covers(names, module):
+    """Whether one of the names is the module's, or that of a package that it is in."""
+    parts = module.split(".")
+    return any(".".join(parts[:count]) in names for count in range(1, len(parts) + 1))
+
+
+# ---- the syntax tree ---------------------------------------------------------------------------
+
+class Names(ast.NodeVisitor):
+    """What the code imports, and what it uses of modules and builtins, wherever that is.
+
+    A name stands for a module when the code imports it as one, or when the session has one of
+    this name; for a builtin, when neither the code nor the session has bound it to something else.
+    """
+
+    def __init__(self, tree, namespace):
+        self.imports = []  # (module, line)
+        self.uses = []     # (full name, line, is_subscript)
+        self.stored = set()
+        self._stands_for = {name: value.__name__ for name, value in namespace.items()
+                            if type(value) is type(sys)}
+        self._bound = _bound_names(tree) | (namespace.keys() & vars(builtins).keys())
+        self._imported = {}
+        for node in ast.walk(tree):
+            self._take_import(node)
+        self.visit(tree)
+
+    def _take_import(self, node):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                self.imports.append((alias.name, node.lineno))
+                shown = alias.name if alias.asname else alias.name.split(".")[0]
+                self._imported[alias.asname or shown] = shown
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            self.imports.append((node.module, node.lineno))
+            for alias in node.names:
+                full = "%s.%s" % (node.module, alias.name)
+                if alias.name == "*":
+                    continue
+                self._imported[alias.asname or alias.name] = full
+                self.uses.append((full, node.lineno, False))
+
+    def _full_name(self, node):
+        """`os.path.join` of such a node, None of any other."""
+        if isinstance(node, ast.Attribute):
+            inner = self._full_name(node.value)
+            return inner and "%s.%s" % (inner, node.attr)
+        if not isinstance(node, ast.Name):
+            return None
+        name = node.id
+        if name == "__builtins__":
+            return name
+        if name in self._imported:
+            return self._imported[name]
+        if name in self._bound:
+            return None
+        return self._stands_for.get(name, name if name in vars(builtins) else None)
+
+    def visit_Name(self, node):
+        if isinstance(node.ctx, ast.Load):
+            self._use(node)
+        else:
+            self.stored.add((node.id, node.lineno))
+
+    def visit_Attribute(self, node):
+        self._use(node)
+        self.generic_visit(node)
+
+    def visit_Subscript(self, node):
+        self._use(node.value, is_subscript=True)
+        self.generic_visit(node)
+
+    def _use(self, node, is_subscript=False):
+        full = self._full_name(node)
+        if full:
+            full = full[len("builtins."):] if full.startswith("builtins.") else full
+            self.uses.append((full, node.lineno, is_subscript))
+
+
+def _bound_names(tree):
+    """Names that the code gives a meaning of its own, in any scope, other than by importing."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            names.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+    return names - {"__builtins__"}
+
+
+def blank_texts(code):
+    """The code without its strings and comments, at the same places."""
+    import io
+    import tokenize
+    lines = code.splitlines(True)
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type in (tokenize.STRING, tokenize.COMMENT) or \
+                token.type == getattr(tokenize, "FSTRING_MIDDLE", None):
+            (first, start), (last, stop) = token.start, token.end
+            for row in range(first - 1, last):
+                left = start if row == first - 1 else 0
+                right = stop if row == last - 1 else len(lines[row].rstrip("\n"))
+                lines[row] = lines[row][:left] + " " * (right - left) + lines[row][right:]
+    return "".join(lines)
+
+
+# ---- a policy ----------------------------------------------------------------------------------
+
+class Policy:
+    def __init__(self, wanted):
+        wanted = dict(PROFILES[wanted["profile"]] if "profile" in wanted else {}, **wanted)
+        self.text = wanted.get("text", IMPORT)
+        self.allowed = frozenset(wanted["allow"]) if wanted.get("allow") is not None else None
+        self.forbids = bool(wanted.get("forbid"))
+        self.files = bool(wanted.get("files", True))
+        self.processes = bool(wanted.get("processes", True))
+        self.threshold = level_of(wanted.get("threshold", "LOW"))
+        self.modules = self._rows(wanted.get("modules", ()), "name")
+        self.uses = self._rows(wanted.get("uses", ()), "name")
+        self.patterns = {re.compile(pattern): row for pattern, row
+                         in self._rows(wanted.get("patterns", ()), "pattern").items()}
+        # An allow-list is the last word: what it has is not blocked by a profile.
+        self.blocked = frozenset(() if self.allowed is not None else wanted.get("block", ()))
+
+    def _rows(self, rows, key):
+        """Those at or above the threshold: name to (severity, description)."""
+        levels = [(row, level_of(row["severity"])) for row in rows]
+        return {row[key]: (LEVELS[level], row["description"]) for row, level in levels
+                if self.threshold > 0 and level >= self.threshold}
+
+    def is_static(self):
+        return bool(self.forbids or self.modules or self.uses or self.patterns)
+
+    def refused(self, module):
+        """The name under which a module is refused, or None."""
+        if self.allowed is not None and not covers(self.allowed, module):
+            return module.split(".")[0]
+        if covers(self.blocked, module) or covers(self.modules, module):
+            parts = module.split(".")
+            return next(name for name in (".".join(parts[:count + 1]) for count in range(len(parts)))
+                        if name in self.blocked or name in self.modules)
+        return None
+
+    def guards_imports(self):
+        return bool(self.allowed is not None or self.blocked or self.modules)
+
+    # ---- before the code runs ----
+
+    def check(self, code, name, namespace):
+        try:
+            tree = compile(code, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+        except (SyntaxError, ValueError) as why:
+            if self.forbids:
+                raise PolicyError("Syntax error: %s" % why) from None
+            raise self._refusal([("HIGH", "Invalid Python syntax: %s" % why)]) from None
+        names = Names(tree, namespace)
+        if self.forbids:
+            self._forbid(names)
+        found = self._findings(code, names)
+        if found:
+            raise self._refusal(found)
+
+    @staticmethod
+    def _refusal(found):
+        lines = "".join("\n  \u2022 [%s] %s" % finding for finding in found)
+        return PolicyError("Code failed security validation (%d violation(s) detected):%s\n\n"
+                           "Please review your code and remove any restricted operations."
+                           % (len(found), lines))
+
+    def _findings(self, code, names):
+        """(severity, description) of each thing once, in the order of the code."""
+        found = {}
+        for module, line in names.imports:
+            refused = self.refused(module)
+            if refused in self.modules:
+                severity, text = self.modules[refused]
+                found.setdefault((severity, "%s: %s" % (refused, text)), line)
+        for full, line, is_subscript in names.uses:
+            if full.startswith("__builtins__."):
+                full = "__builtins__"
+            if full in self.uses and (full not in SUBSCRIPTED or is_subscript):
+                severity, text = self.uses[full]
+                found.setdefault((severity, text if full in text else "%s: %s" % (full, text)), line)
+        if self.patterns:
+            bare = blank_texts(code)
+            for pattern, row in self.patterns.items():
+                match = pattern.search(bare)
+                if match:
+                    found.setdefault(row, bare.count("\n", 0, match.start()) + 1)
+        return sorted(found, key=found.get)
+
+    def _forbid(self, names):
+        """Raise what the first forbidden thing is."""
+        found = [(line, "Forbidden import: %s" % self.refused(module))
+                 for module, line in names.imports if self.refused(module)]
+        found += [(line, "Cannot modify: __builtins__")
+                  for name, line in names.stored if name == "__builtins__"]
+        for full, line, _ in names.uses:
+            if full in FORBIDDEN_CALLS:
+                found.append((line, "Forbidden function: %s" % full))
+            elif full.split(".")[0] == "__builtins__":
+                found.append((line, "Direct __builtins__ access forbidden"))
+        if found:
+            raise PolicyError(min(found)[1])
+
+
+# ---- while the code runs -----------------------------------------------------------------------
+
+# Events of Python's audit hooks (PEP 578) whose first argument is a path.
+PATHS = frozenset("""open os.listdir os.scandir os.mkdir os.rename os.remove os.rmdir os.chmod os.chown
+    os.link os.symlink os.truncate os.utime os.chdir os.listxattr os.getxattr os.setxattr
+    os.removexattr os.chflags glob.glob shutil.rmtree sqlite3.connect""".split())
+PROCESSES = frozenset("""subprocess.Popen os.system os.exec os.fork os.forkpty os.posix_spawn os.spawn
+    os.startfile pty.spawn""".split())
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+EACCES, EPERM = 13, 1
+
+
+def _is_under(path, folders):
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+class Guard:
+    """Carries out a session's policy: one at a time, or none."""
+
+    def __init__(self, namespace):
+        self.namespace = namespace
+        self.policy = None
+        self._import = builtins.__import__
+        self._import_module = importlib.import_module
+        self._reload = importlib.reload
+        self._has_hook = False
+        here = os.getcwd()
+        # The runtime's own files: what is there now.  The program's come later, or lie elsewhere.
+        self._libraries = tuple({os.path.abspath(path) for path in sys.path
+                                 if path and os.path.abspath(path) != here}
+                                | {os.path.dirname(os.__file__)})
+        self._readable = self._libraries + (
+            sys.prefix, sys.base_prefix, sys.exec_prefix, "/usr/lib", "/usr/share", "/lib", "/lib64",
+            "/etc/localtime", "/dev/null", "/dev/urandom")
+
+    def set(self, wanted):
+        self.policy = Policy(wanted) if wanted is not None else None
+        guards = self.policy is not None and self.policy.guards_imports()
+        builtins.__import__ = self._guarded_import if guards else self._import
+        importlib.import_module = self._guarded_import_module if guards else self._import_module
+        importlib.reload = self._guarded_reload if guards else self._reload
+        if self.policy is not None and not self._has_hook \
+                and not (self.policy.files and self.policy.processes):
+            sys.addaudithook(self._audit)  # for ever
+            self._has_hook = True
+
+    def check(self, code, name):
+        if self.policy is not None and self.policy.is_static():
+            self.policy.check(code, name, self.namespace)
+
+    # ---- imports ----
+
+    def _is_library(self, frame):
+        """Whether it is a library that imports: what libraries need is not the program's doing."""
+        name = frame.f_code.co_filename
+        return name.startswith("<frozen ") or _is_under(name, self._libraries)
+
+    def _refuse(self, module):
+        policy = self.policy
+        refused = policy.refused(module) if policy is not None else None
+        if refused:
+            raise ImportError(policy.text % refused, name=module)
+
+    def _guarded_import(self, name, globals=None, locals=None, fromlist=(), level=0):
+        if type(name) is not str or level or self._is_library(sys._getframe(1)):
+            return self._import(name, globals, locals, fromlist, level)
+        self._refuse(name)
+        module = self._import(name, globals, locals, fromlist, level)
+        for item in fromlist or ():
+            inner = getattr(module, item, None)
+            if type(inner) is type(sys):  # `from random import _os` imports os
+                self._refuse(inner.__name__)
+        return module
+
+    def _guarded_import_module(self, name, package=None):
+        """Import a module."""
+        if type(name) is str and not name.startswith(".") \
+                and not self._is_library(sys._getframe(1)):
+            self._refuse(name)
+        return self._import_module(name, package)
+
+    def _guarded_reload(self, module):
+        """Reload a module."""
+        if type(module) is type(sys) and not self._is_library(sys._getframe(1)):
+            self._refuse(module.__name__)
+        return self._reload(module)
+
+    # ---- files and processes ----
+
+    def _audit(self, event, args):
+        policy = self.policy
+        if policy is None:
+            return
+        if event in PATHS:
+            if not policy.files:
+                self._check_path(event, args)
+        elif event in PROCESSES and not policy.processes:
+            raise PermissionError(EPERM, os.strerror(EPERM))
+
+    def _check_path(self, event, args):
+        path = args[0]
+        if isinstance(path, int) or path is None or path == ":memory:":
+            return  # a descriptor, which is open already
+        text = os.path.abspath(os.fsdecode(path))
+        writes = event not in ("open", "os.listdir", "os.scandir", "os.listxattr", "os.getxattr") or \
+            (event == "open" and _writes(*args[1:]))
+        if writes and text != "/dev/null" or not _is_under(text, self._readable):
+            raise PermissionError(EACCES, os.strerror(EACCES), path)
+
+
+def _writes(mode=None, flags=0, *_):
+    if isinstance(mode, str):
+        return not set("wax+").isdisjoint(mode)
+    return bool(flags & WRITES)

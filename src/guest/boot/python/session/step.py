@@ -1,0 +1,217 @@
+"""step - compiling and running one step's code in the session's namespace.
+
+A step in "script" mode is compiled as a file is.  A "cell" may await at the top and has the value
+of its last expression.  A "function" is the body of a function whose names are all global: the
+compiler is asked which names would be local, and told that they are not.
+"""
+import __future__
+import ast
+import linecache
+import sys
+import types
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+
+from .interrupt import enter
+
+KEPT_SOURCES = 500  # of steps whose functions may still be called
+TOP_LEVEL_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
+WRAPPER = "<module>"  # what tracebacks call it
+FELL_OFF = "the end of the step, without return"
+
+
+class Compiled:
+    """`body` and `last` are code; the value is what `last` or a function gives."""
+
+    def __init__(self, body, last=None, is_function=False, names=()):
+        self.body = body
+        self.last = last
+        self.is_function = is_function
+        self.names = names  # that a function binds
+
+    def has_functions(self):
+        return any(isinstance(const, types.CodeType)
+                   for code in (self.body, self.last) if code for const in code.co_consts)
+
+
+def compile_script(code, name):
+    return Compiled(compile(code, name, "exec", dont_inherit=True))
+
+
+def compile_cell(code, name):
+    flags = TOP_LEVEL_AWAIT
+    tree = compile(code, name, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+    if not tree.body or not isinstance(tree.body[-1], ast.Expr):
+        return Compiled(compile(tree, name, "exec", flags, dont_inherit=True))
+    last = ast.Expression(tree.body.pop().value)
+    body = compile(tree, name, "exec", flags, dont_inherit=True)
+    flags |= body.co_flags & FUTURES
+    return Compiled(body if tree.body else None,
+                    compile(last, name, "eval", flags, dont_inherit=True))
+
+
+def compile_function(code, name):
+    tree = compile(code, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    tree = ModuleScope().visit(tree)
+    futures = [node for node in tree.body if _is_future(node)]
+    body = [node for node in tree.body if not _is_future(node)]
+    body.append(ast.Return(ast.Constant(FELL_OFF)))
+    kind, inner = ast.FunctionDef, None
+    try:
+        inner = _compile_wrapped(kind, futures, body, name)
+    except SyntaxError:  # an await, or really one
+        kind = ast.AsyncFunctionDef
+    inner = inner or _compile_wrapped(kind, futures, body, name)
+    if inner.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR):
+        raise SyntaxError("'yield' outside function", (name, None, None, None))
+    names = inner.co_varnames + inner.co_cellvars
+    if names:
+        inner = _compile_wrapped(kind, futures, [ast.Global(list(names))] + body, name)
+    return Compiled(inner, is_function=True, names=frozenset(names))
+
+
+def _is_future(node):
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level
+
+
+def _compile_wrapped(kind, futures, body, name):
+    empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    wrapper = kind(name="_", args=empty, body=body, decorator_list=[], type_params=[])
+    module = ast.fix_missing_locations(ast.Module(futures + [wrapper], type_ignores=[]))
+    outer = compile(module, name, "exec", dont_inherit=True)
+    inner = next(const for const in outer.co_consts if isinstance(const, types.CodeType))
+    renamed = {"co_qualname": WRAPPER} if hasattr(inner, "co_qualname") else {}
+    return inner.replace(co_name=WRAPPER, **renamed)
+
+
+class ModuleScope(ast.NodeTransformer):
+    """What is right at the top of a module and wrong in a function, said as functions can."""
+
+    def visit_FunctionDef(self, node):
+        return node
+
+    visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef
+
+    def visit_Global(self, node):
+        return ast.copy_location(ast.Pass(), node)
+
+    def visit_AnnAssign(self, node):
+        if not isinstance(node.target, ast.Name):
+            return node
+        bare = ast.Pass() if node.value is None else ast.Assign([node.target], node.value)
+        return ast.copy_location(bare, node)
+
+    def visit_ImportFrom(self, node):
+        if node.names[0].name != "*":
+            return node
+        source = "exec('from %s%s import *', globals())" % ("." * node.level, node.module or "")
+        return ast.copy_location(ast.parse(source).body[0], node)
+
+
+COMPILERS = {"script": compile_script, "cell": compile_cell, "function": compile_function}
+
+
+class Sources:
+    """The steps' sources, for tracebacks, in linecache: no longer than they can be needed."""
+
+    def __init__(self):
+        self._kept = {}  # in the order of their steps
+
+    def add(self, name, code):
+        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+
+    def settle(self, name, compiled):
+        """The step is over."""
+        self._kept.pop(name, None)
+        if compiled is None or not compiled.has_functions():
+            linecache.cache.pop(name, None)
+            return
+        self._kept[name] = True
+        if len(self._kept) > KEPT_SOURCES:
+            oldest = next(iter(self._kept))
+            del self._kept[oldest]
+            linecache.cache.pop(oldest, None)
+
+
+class Runner:
+    """Runs compiled steps, one after the other, in one namespace and one event loop."""
+
+    def __init__(self, namespace, interrupts):
+        self.namespace = namespace
+        self.interrupts = interrupts
+        self._loop = None
+
+    def run(self, compiled):
+        """The step's value.  Called as the program: it raises what the program raises."""
+        if compiled.is_function:
+            return self._run_function(compiled)
+        if compiled.body is not None:
+            self._evaluate(compiled.body)
+        return self._evaluate(compiled.last) if compiled.last is not None else None
+
+    def _evaluate(self, code):
+        value = enter(self.interrupts, eval, (code, self.namespace))
+        return self._complete(value) if code.co_flags & CO_COROUTINE else value
+
+    def _run_function(self, compiled):
+        before = self.namespace.get("result")
+        function = types.FunctionType(compiled.body, self.namespace)
+        value = enter(self.interrupts, function, ())
+        if compiled.body.co_flags & CO_COROUTINE:
+            value = self._complete(value)
+        if type(value) is not str or value != FELL_OFF:
+            return value
+        main = self.namespace.get("__main__") if "__main__" in compiled.names else None
+        if isinstance(main, types.FunctionType) and main.__code__.co_flags & CO_COROUTINE:
+            return self._complete(main())
+        result = self.namespace.get("result")
+        return result if "result" in compiled.names or result is not before else None
+
+    # ---- awaiting ----
+
+    def _event_loop(self, asyncio):
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+        return self._loop
+
+    def _complete(self, coroutine):
+        """Await it in the session's event loop.  Tasks that are left wait for the next await."""
+        import asyncio
+        loop = self._event_loop(asyncio)
+        task = loop.create_task(_watch(coroutine))
+        self.interrupts.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+        try:
+            value, why = enter(self.interrupts, loop.run_until_complete, (task,))
+        except BaseException:  # of another task, which ends this step
+            self._cancel(loop, task)
+            raise
+        finally:
+            self.interrupts.cancel = None
+        if why is None:
+            return value
+        if isinstance(why, asyncio.CancelledError) and self.interrupts.happened:
+            self.interrupts.kept = False  # it was the same
+            raise KeyboardInterrupt().with_traceback(why.__traceback__) from None
+        raise why
+
+    def _cancel(self, loop, task):
+        if not task.done() and not loop.is_closed():
+            task.cancel()
+            loop.run_until_complete(task)
+
+
+async def _watch(coroutine):
+    """Its value and None, or None and what it raised, also what would tear the loop apart."""
+    try:
+        return await coroutine, None
+    except BaseException as why:
+        return None, why
+
+
+def make_main():
+    """An empty __main__.  Its names are the session's."""
+    module = types.ModuleType("__main__")
+    module.__builtins__ = sys.modules["builtins"]
+    sys.modules["__main__"] = module
+    return module
