@@ -1,0 +1,448 @@
+// session - a Node that lives on between steps (docs/SESSION-PROTOCOL.md).
+//
+// Between steps it waits for the channel and for nothing else: its event loop stands still, and what
+// earlier steps left there (timers, sockets, promises) goes on with the next step, before whose code
+// the loop turns once, so that what has become due is done.  A "cell" is over when its value is there (a promise
+// is waited for) and its calls have returned; a "script" when nothing is left to wait for, as a file's program
+// would be.  When nothing is left and the value still is not there, it never will be: an exception.
+//
+// An exception that nobody catches is printed, as in Node's REPL, and ends nothing; only a script ends
+// with it.  SIGINT stops the code itself: also a loop without end, also one after an `await`, but not one that
+// a timer or a finished read has called (Node can terminate only what runs inside a vm script), nor
+// what is not JavaScript (execSync).  A step that waits is left as it is: what it waits for may still
+// come, in a later step.
+//
+// Children do not get the channel: Node closes what it has inherited below 16 for them.
+'use strict';
+const fs = require('fs');
+const path = require('path');
+const vm = require('vm');
+const Module = require('module');
+const { Writable } = require('stream');
+const { executionAsyncId } = require('async_hooks');
+const { compile, IMPORT } = require('./session-code.js');
+const { sayValue, sayException, tracebackOf } = require('./session-say.js');
+
+// The program may put others in the places of these.
+const { readSync, writeSync, fstatSync, openSync, read } = fs;
+const { parse, stringify } = JSON;
+const { reallyExit, _tickCallback: runMicrotasks } = process;
+const { Atomics, Buffer, Map, Number, Object, Promise, setImmediate } = globalThis;
+
+Error.stackTraceLimit = 30; // ten of which are ours
+const CHUNK = 65536;
+const SOURCES_MAX = 64; // steps whose text is kept for tracebacks
+const VALUE_MAX = 1048576, CALLS_MAX = 1000;
+const STUCK = 125; // our own failure
+const ERRORS = { Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError };
+
+class CallbackError extends Error {}
+Object.defineProperty(CallbackError.prototype, 'name', { value: 'CallbackError' });
+
+// ---- descriptors -----------------------------------------------------------------------------
+
+const resting = new Int32Array(new SharedArrayBuffer(4));
+
+// Signals interrupt both, and a child may have made a pipe that we share non-blocking.
+const insist = (work) => {
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (error.code === 'EAGAIN') Atomics.wait(resting, 0, 0, 1);
+      else if (error.code !== 'EINTR') throw error;
+    }
+  }
+};
+
+const writeAll = (fd, data) => {
+  for (let at = 0; at < data.length;) at += insist(() => writeSync(fd, data, at));
+};
+
+// process.stdout and stderr: what is written is in the pipe when write() returns.
+class Output extends Writable {
+  constructor(fd) {
+    super();
+    this.fd = fd;
+  }
+
+  _write(chunk, encoding, done) {
+    try {
+      writeAll(this.fd, chunk);
+      done();
+    } catch (error) {
+      done(error.code === 'EPIPE' ? null : error); // nobody reads it any more
+    }
+  }
+
+  _destroy(error, done) {
+    done(error);
+  }
+}
+
+const isOpen = (fd) => {
+  try {
+    fstatSync(fd);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const openSpare = (fd) => {
+  try {
+    return openSync(`/proc/self/fd/${fd}`, 'a');
+  } catch {
+    return openSync('/dev/null', 'a');
+  }
+};
+
+const outputs = { stdout: { fd: 1 }, stderr: { fd: 2 } };
+
+// A step that closed them is not to silence those after it, nor is a file to be opened in their place.
+const mendOutputs = () => {
+  while (!isOpen(0)) openSync('/dev/null', 'r');
+  for (const [name, output] of Object.entries(outputs)) {
+    if (!isOpen(output.fd)) openSync(`/proc/self/fd/${output.spare}`, 'a');
+    if (output.stream.writable && !output.stream.destroyed) continue;
+    output.stream = console[`_${name}`] = new Output(output.fd);
+  }
+};
+
+const takeOutputs = () => {
+  for (const [name, output] of Object.entries(outputs)) {
+    output.spare = openSpare(output.fd);
+    output.stream = new Output(output.fd);
+    Object.defineProperty(process, name, { configurable: true, enumerable: true,
+      get: () => output.stream });
+  }
+};
+
+// ---- the channel -----------------------------------------------------------------------------
+
+class Channel {
+  constructor(fd) {
+    this.fd = fd;
+    this.chunk = Buffer.alloc(CHUNK);
+    this.parts = []; // of a message that is not complete
+    this.lines = [];
+    this.isListening = false;
+  }
+
+  send(message) {
+    writeAll(this.fd, Buffer.from(`${stringify(message)}\n`));
+  }
+
+  // Without letting anything else happen.
+  next() {
+    while (this.lines.length === 0) {
+      this.take(insist(() => readSync(this.fd, this.chunk, 0, CHUNK, null)));
+    }
+    return parse(this.lines.shift());
+  }
+
+  // While the loop turns, which it does as long as we wait here.
+  listen(then) {
+    if (this.isListening) return;
+    this.isListening = true;
+    read(this.fd, this.chunk, 0, CHUNK, null, (error, count) => {
+      this.isListening = false;
+      if (error?.code === 'EINTR') return this.listen(then);
+      this.take(error ? 0 : count);
+      return then();
+    });
+  }
+
+  take(count) {
+    if (count === 0) reallyExit(0); // the server has gone
+    let from = 0;
+    for (let at; (at = this.chunk.indexOf(10, from)) >= 0 && at < count; from = at + 1) {
+      this.parts.push(Buffer.from(this.chunk.subarray(from, at)));
+      this.lines.push(Buffer.concat(this.parts).toString());
+      this.parts = [];
+    }
+    if (from < count) this.parts.push(Buffer.from(this.chunk.subarray(from, count)));
+  }
+}
+
+// ---- interrupts ------------------------------------------------------------------------------
+
+const ENTER = '__enter__';
+const gate = new vm.Script(`${ENTER}()`, { filename: __filename });
+const isInterrupt = (error) => error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED';
+
+// Node ends what runs in a vm script at a SIGINT; so this is run in one.
+const interruptible = (work) => {
+  const enter = () => {
+    delete globalThis[ENTER];
+    return work();
+  };
+  Object.defineProperty(globalThis, ENTER, { configurable: true, value: enter });
+  return gate.runInThisContext({ breakOnSigint: true, displayErrors: false });
+};
+
+// What was stopped may have left Node's stack of async contexts with what it had put there, which
+// Node would die of.  It clears that stack for an exception that nobody caught.
+const UNWIND = new Error('unwind');
+let mustUnwind = false;
+
+// Better no session than one that hangs.
+const guard = (work) => () => {
+  try {
+    work();
+  } catch {
+    reallyExit(STUCK);
+  }
+  if (!mustUnwind) return;
+  mustUnwind = false;
+  throw UNWIND;
+};
+const soon = (work) => setImmediate(guard(work));
+
+// ---- what a step finds -----------------------------------------------------------------------
+
+const define = (name, value, enumerable = true) => {
+  Object.defineProperty(globalThis, name, { configurable: true, enumerable, writable: true, value });
+};
+
+// Names are properties from the start, so that they are no accessors (as `crypto` is) and can be
+// declared anew.
+const declare = (fresh, kept) => {
+  for (const name of [...fresh, ...kept]) {
+    const was = Object.getOwnPropertyDescriptor(globalThis, name);
+    if (!was || (!was.writable && was.configurable)) define(name, undefined);
+    else if (fresh.includes(name)) globalThis[name] = undefined;
+  }
+};
+
+let place = null; // the directory that `require` and `import` start from
+
+const enterPlace = () => {
+  const here = process.cwd();
+  if (here === place) return;
+  place = here;
+  const filename = path.join(here, '[session]');
+  const main = new Module('.', null);
+  Object.assign(main, { filename, loaded: true, paths: Module._nodeModulePaths(here) });
+  process.mainModule = main;
+  const own = new Module(filename, null);
+  own._compile('module.exports = (specifier, options) => import(specifier, options);', filename);
+  const names = { require: Module.createRequire(filename), module: main, exports: main.exports,
+    __filename: filename, __dirname: here, [IMPORT]: own.exports };
+  for (const [name, value] of Object.entries(names)) define(name, value, false);
+};
+
+// ---- steps -----------------------------------------------------------------------------------
+
+const channel = new Channel(Number(process.env.VIAL_SESSION_FD));
+const sources = new Map();
+const callbacks = new Map();
+const calls = new Map(); // those that have not returned
+let lastCall = 0;
+let step = null;
+
+const keepSource = (name, code) => {
+  sources.delete(name);
+  sources.set(name, code);
+  if (sources.size > SOURCES_MAX) sources.delete(sources.keys().next().value);
+};
+
+const call = (name, args) => new Promise((resolve, reject) => {
+  if (!step) throw new Error(`${name}() called when no step runs`);
+  if (step.calls >= step.calls_max) throw new Error(`too many calls: a step may make ${step.calls_max}`);
+  if (Buffer.byteLength(stringify(args)) > step.value_max) {
+    throw new RangeError(`arguments of ${name}() are larger than ${step.value_max} bytes`);
+  }
+  step.calls++;
+  calls.set(++lastCall, { resolve, reject, id: step.id });
+  channel.send({ op: 'call', id: step.id, call: lastCall, name, args, kwargs: {} });
+  channel.listen(guard(receive));
+});
+
+const setCallbacks = (names) => {
+  for (const [name, callback] of callbacks) {
+    if (globalThis[name] === callback) delete globalThis[name];
+  }
+  callbacks.clear();
+  for (const name of names) {
+    const { [name]: callback } = { [name]: async (...args) => call(name, args) };
+    callbacks.set(name, callback);
+    define(name, callback);
+  }
+};
+
+const settleCall = ({ op, call: number, value, type, message }) => {
+  const open = calls.get(number);
+  calls.delete(number);
+  if (!open) return; // an interrupted step made it
+  if (op === 'return') open.resolve(value);
+  else if (Object.hasOwn(ERRORS, type)) open.reject(new ERRORS[type](message));
+  else open.reject(new CallbackError(`${type}: ${message}`));
+};
+
+// Promise callbacks are run here, where they can be interrupted; what throws is nobody's.
+const settleMicrotasks = () => {
+  try {
+    runMicrotasks();
+  } catch (error) {
+    uncaught(error);
+  }
+};
+
+const settle = (which, outcome) => {
+  if (which !== step || step.outcome) return; // an interrupted one comes too late
+  step.outcome = outcome;
+  if (step.isWaiting) soon(finishIfDone);
+};
+
+const valueOf = (value) => {
+  if (value !== undefined || step.mode !== 'function') return value;
+  return step.declaresResult || globalThis.result !== step.resultBefore ? globalThis.result : undefined;
+};
+
+const evaluate = () => {
+  const { scripts, fresh, kept, isBody, hasValue } = compile(step.code, step.name, step.mode);
+  declare(fresh, kept);
+  step.declaresResult = fresh.includes('result');
+  step.resultBefore = globalThis.result;
+  const value = scripts.map((script) => script.runInThisContext({ displayErrors: false })).pop();
+  if (isBody) return value();
+  return hasValue ? value : undefined;
+};
+
+const describe = () => {
+  const { outcome: { value, error }, value_max: max } = step;
+  if ('error' in step.outcome) return { exception: sayException(error, step.name, sources) };
+  return step.mode === 'script' ? {} : sayValue(valueOf(value), max);
+};
+
+const isDone = () => step.outcome && (step.outcome.interrupted ||
+  ([...calls.values()].every(({ id }) => id !== step.id) && (step.mode !== 'script' || step.isDrained ||
+    'error' in step.outcome)));
+
+const stop = () => {
+  step.outcome = step.said = { interrupted: true };
+};
+
+// Run this part of the step.
+const advance = (work) => {
+  const context = executionAsyncId();
+  try {
+    interruptible(work);
+  } catch (error) {
+    if (!isInterrupt(error)) throw error;
+    stop();
+  }
+  mustUnwind ||= executionAsyncId() !== context;
+};
+
+const begin = () => {
+  mendOutputs();
+  enterPlace();
+  listenToProcess();
+  for (const [name, value] of Object.entries(step.globals ?? {})) define(name, value);
+  if (step.callbacks) setCallbacks(step.callbacks);
+  keepSource(step.name, step.code);
+  const own = step;
+  advance(() => {
+    try {
+      Promise.resolve(evaluate())
+        .then((value) => settle(own, { value }), (error) => settle(own, { error }));
+    } catch (error) {
+      settle(own, { error });
+    }
+    settleMicrotasks();
+    if (isDone()) step.said = describe();
+  });
+  step.isWaiting = true;
+  finishIfDone();
+};
+
+const finishIfDone = () => {
+  if (!step || !isDone()) return;
+  if (!step.said) advance(() => { step.said = describe(); });
+  const { id, said } = step;
+  step = null;
+  channel.send({ op: 'result', id, ...said });
+  soon(serve);
+};
+
+const accept = (message) => {
+  step = { mode: 'cell', name: `<step ${message.id}>`, calls_max: CALLS_MAX, value_max: VALUE_MAX,
+    ...message, callbacks: message.callbacks, calls: 0, isWaiting: false };
+  soon(begin); // the loop turns before it
+};
+
+// Messages that came while the loop turned.
+const receive = () => {
+  while (channel.lines.length > 0) {
+    const message = channel.next();
+    if (message.op === 'run') accept(message);
+    else if (!step) settleCall(message);
+    else {
+      advance(() => {
+        settleCall(message);
+        settleMicrotasks();
+      });
+    }
+  }
+  if (calls.size > 0) channel.listen(guard(receive));
+  finishIfDone();
+};
+
+// Wait for the next step, in the order of things: what is being read comes first.
+const serve = () => {
+  if (step || channel.isListening) return;
+  for (;;) {
+    const message = channel.next();
+    if (message.op === 'run') return accept(message);
+    settleCall(message);
+  }
+};
+
+// ---- the process -----------------------------------------------------------------------------
+
+function uncaught(error) {
+  if (error === UNWIND) return;
+  if (step?.mode !== 'script' || !step.isWaiting) {
+    writeAll(2, Buffer.from(`Uncaught ${tracebackOf(error)}\n`));
+  } else if (!isDone()) {
+    step.outcome = { error };
+    soon(finishIfDone);
+  }
+}
+
+const listeners = {
+  uncaughtException: uncaught,
+  SIGINT: guard(() => {
+    if (!step?.isWaiting) return; // it was for one that is over
+    stop();
+    finishIfDone();
+  }),
+  beforeExit: guard(() => {
+    if (!step?.isWaiting) return;
+    step.isDrained = true;
+    settle(step, { error: new Error('the step waits for what nothing is left to bring') });
+    finishIfDone();
+  }),
+  exit: (code) => {
+    if (step) channel.send({ op: 'result', id: step.id, exit_code: code });
+  },
+};
+
+// A step may have removed them.
+const listenToProcess = () => {
+  for (const [event, listener] of Object.entries(listeners)) {
+    if (!process.listeners(event).includes(listener)) process.on(event, listener);
+  }
+};
+
+delete process.env.VIAL_SESSION_FD;
+process.argv.length = 1;
+for (const file of Object.keys(require.cache)) delete require.cache[file];
+takeOutputs();
+mendOutputs();
+enterPlace();
+listenToProcess();
+channel.send({ op: 'ready' });
+guard(serve)();
