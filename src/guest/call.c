@@ -26,6 +26,9 @@ __attribute__((visibility("default"))) int getpriority(__priority_which_t which,
 	case CALL_PREPARE:
 		python_prepare();
 		break;
+	case CALL_SERVE:
+		vial_serve();
+		break;
 	case CALL_WAIT:
 		answer = wait_for_code();
 		break;

@@ -14,6 +14,9 @@
 enum call {
 	/* In the zygote, before its fork(): what has to be done once for all its guests. */
 	CALL_PREPARE = 0x76696100,
+	/* In the zygote, as its fork(): but the interpreter does not know that it was one, and runs
+	 * none of the functions that others asked it to run then. */
+	CALL_SERVE = 0x76696104,
 	/* In the zygote, before it loads anything. */
 	CALL_LOADING = 0x76696103,
 	/* In a guest, when it has warmed itself: wait for the code.  Answers with call_told. */
@@ -29,6 +32,7 @@ enum call_told {
 };
 
 /* What preload.c has for them; C only. */
+void vial_serve(void);         /* returns in guests only */
 void vial_receive(void);       /* wait for the code, write the files, leave the words */
 void vial_end(int status);     /* say that this guest is done, and be gone */
 

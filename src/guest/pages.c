@@ -124,13 +124,6 @@ void pages_tell(int pipe)
 
 /* ---- the zygote, and guests ------------------------------------------------------------ */
 
-/* Only what the zygote has, too: a guest that touched anything else would die of it. */
-static bool is_ours(const struct page_range *range)
-{
-	return madvise((void *)range->start, range->len,
-		       range->is_written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
-}
-
 void pages_learn(struct pages *ret, int pipe)
 {
 	struct page_range range;
@@ -140,8 +133,21 @@ void pages_learn(struct pages *ret, int pipe)
 	ret->ranges = calloc(RANGES_MAX, sizeof(*ret->ranges));
 	while (ret->ranges && ret->count < RANGES_MAX && poll(&ready, 1, PATIENCE_MS) == 1 &&
 	       read(pipe, &range, sizeof(range)) == sizeof(range))
-		if (is_ours(&range))
-			ret->ranges[ret->count++] = range;
+		ret->ranges[ret->count++] = range;
+}
+
+void pages_keep_own(struct pages *pages)
+{
+	size_t count = 0;
+
+	/* A guest that touched what its zygote never had would die of it. */
+	for (size_t i = 0; i < pages->count; i++) {
+		const struct page_range range = pages->ranges[i];
+		if (madvise((void *)range.start, range.len,
+			    range.is_written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
+			pages->ranges[count++] = range;
+	}
+	pages->count = count;
 }
 
 void pages_make_ready(const struct pages *pages)

@@ -33,4 +33,6 @@ void pages_gather(void);
 void pages_tell(int pipe);
 /* In the zygote: take it.  Whatever goes wrong, there is less to make ready. */
 void pages_learn(struct pages *ret, int pipe);
+/* ... and when the rehearsal is over: leave out what was only there. */
+void pages_keep_own(struct pages *pages);
 void pages_make_ready(const struct pages *pages);

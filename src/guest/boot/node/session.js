@@ -27,7 +27,7 @@ const { sayValue, sayException, tracebackOf } = require('./session-say.js');
 const { readSync, writeSync, fstatSync, openSync, read } = fs;
 const { parse, stringify } = JSON;
 const { reallyExit, _tickCallback: runMicrotasks } = process;
-const { Atomics, Buffer, Map, Number, Object, Promise, setImmediate } = globalThis;
+const { Atomics, Buffer, Map, Number, Object, Promise, console, setImmediate } = globalThis;
 
 Error.stackTraceLimit = 30; // ten of which are ours
 const CHUNK = 65536;
@@ -99,23 +99,30 @@ const openSpare = (fd) => {
 
 const outputs = { stdout: { fd: 1 }, stderr: { fd: 2 } };
 
+const renew = (name, output) => {
+  output.stream = console[`_${name}`] = new Output(output.fd);
+};
+
+const renewOutputs = () => {
+  for (const [name, output] of Object.entries(outputs)) renew(name, output);
+};
+
 // A step that closed them is not to silence those after it, nor is a file to be opened in their place.
 const mendOutputs = () => {
   while (!isOpen(0)) openSync('/dev/null', 'r');
   for (const [name, output] of Object.entries(outputs)) {
     if (!isOpen(output.fd)) openSync(`/proc/self/fd/${output.spare}`, 'a');
-    if (output.stream.writable && !output.stream.destroyed) continue;
-    output.stream = console[`_${name}`] = new Output(output.fd);
+    if (!output.stream.writable) renew(name, output);
   }
 };
 
 const takeOutputs = () => {
   for (const [name, output] of Object.entries(outputs)) {
     output.spare = openSpare(output.fd);
-    output.stream = new Output(output.fd);
     Object.defineProperty(process, name, { configurable: true, enumerable: true,
       get: () => output.stream });
   }
+  renewOutputs();
 };
 
 // ---- the channel -----------------------------------------------------------------------------
@@ -238,6 +245,8 @@ const channel = new Channel(Number(process.env.VIAL_SESSION_FD));
 const sources = new Map();
 const callbacks = new Map();
 const calls = new Map(); // those that have not returned
+const outbox = []; // those that have not been sent: not where a SIGINT could end it half way
+let isInside = false; // in what can be interrupted
 let lastCall = 0;
 let step = null;
 
@@ -254,10 +263,17 @@ const call = (name, args) => new Promise((resolve, reject) => {
     throw new RangeError(`arguments of ${name}() are larger than ${step.value_max} bytes`);
   }
   step.calls++;
-  calls.set(++lastCall, { resolve, reject, id: step.id });
-  channel.send({ op: 'call', id: step.id, call: lastCall, name, args, kwargs: {} });
-  channel.listen(guard(receive));
+  outbox.push({ resolve, reject, message: { op: 'call', id: step.id, name, args, kwargs: {} } });
+  if (!isInside) sendCalls();
 });
+
+const sendCalls = () => {
+  for (const { resolve, reject, message } of outbox.splice(0)) {
+    calls.set(++lastCall, { resolve, reject, id: message.id });
+    channel.send({ ...message, call: lastCall });
+  }
+  if (calls.size > 0) channel.listen(guard(receive));
+};
 
 const setCallbacks = (names) => {
   for (const [name, callback] of callbacks) {
@@ -321,19 +337,24 @@ const isDone = () => step.outcome && (step.outcome.interrupted ||
     'error' in step.outcome)));
 
 const stop = () => {
+  outbox.length = 0;
   step.outcome = step.said = { interrupted: true };
 };
 
 // Run this part of the step.
 const advance = (work) => {
   const context = executionAsyncId();
+  isInside = true;
   try {
     interruptible(work);
   } catch (error) {
     if (!isInterrupt(error)) throw error;
     stop();
+    renewOutputs(); // it may have been writing
   }
+  isInside = false;
   mustUnwind ||= executionAsyncId() !== context;
+  sendCalls();
 };
 
 const begin = () => {
@@ -386,7 +407,7 @@ const receive = () => {
       });
     }
   }
-  if (calls.size > 0) channel.listen(guard(receive));
+  sendCalls();
   finishIfDone();
 };
 
@@ -441,7 +462,6 @@ delete process.env.VIAL_SESSION_FD;
 process.argv.length = 1;
 for (const file of Object.keys(require.cache)) delete require.cache[file];
 takeOutputs();
-mendOutputs();
 enterPlace();
 listenToProcess();
 channel.send({ op: 'ready' });

@@ -18,7 +18,7 @@ import time
 HERE = os.path.dirname(__file__)
 
 # getpriority() is ours as well (guest/call.h); these are no priorities.
-PREPARE, WAIT, AFRESH, LOADING = 0x76696100, 0x76696101, 0x76696102, 0x76696103
+PREPARE, WAIT, AFRESH, LOADING, SERVE = range(0x76696100, 0x76696105)
 HAS_WORDS, RENAMED, PLAIN = 1, 2, 4
 
 CONTROL_FD, WORDS_FD = 1000, 1001  # guest/go.h
@@ -33,6 +33,10 @@ COMMON = """abc argparse ast base64 bisect calendar collections collections.abc 
 
 # Variables that are read when an interpreter or a library starts: a run that sets one is not warm.
 STARTERS = ("PYTHON", "LD_", "LC_", "LANG", "GLIBC_", "MALLOC_", "OPENSSL_", "MPL")
+
+# What these want to be done after a fork is for other threads, of which there are none, or done by
+# renew(): Python need not know that there was one, and touches far less memory.
+FORK_SAFE = ("asyncio.events", "concurrent.futures.thread", "logging", "random", "threading")
 
 
 # ---- the zygote ------------------------------------------------------------------------------
@@ -66,6 +70,12 @@ def import_real():
         sys.modules.setdefault(__name__, ours)
 
 
+def register_noted(**functions):
+    """Stands in for os.register_at_fork() while modules are loaded."""
+    strangers.add(sys._getframe(1).f_globals.get("__name__"))
+    posix.register_at_fork(**functions)
+
+
 def load(wanted):
     warnings = sys.modules.get("warnings") or __import__("warnings")
     with warnings.catch_warnings():
@@ -95,7 +105,10 @@ def wait_for_program(path):
     os.close(channel)
     os.environ["VIAL_RECEIVES"] = "1"
     posix.getpriority(PREPARE, 0)
-    if posix.fork() != 0:
+    if strangers <= set(FORK_SAFE):
+        posix.getpriority(SERVE, 0)
+        sys.modules["random"].seed()
+    elif posix.fork() != 0:
         os._exit(125)
     try:
         become_guest(path)
@@ -173,7 +186,10 @@ os.close(CONTROL_FD)
 wanted = hide()
 has_real = import_real()
 posix.getpriority(LOADING, 0)
+strangers = set()
+os.register_at_fork = register_noted
 load(wanted)
+os.register_at_fork = posix.register_at_fork
 program = os.path.abspath(sys.argv[0]) if sys.version_info >= (3, 9) else sys.argv[0]
 sys.path_hooks.append(wait_for_program)
 if not has_real:
