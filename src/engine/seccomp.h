@@ -14,8 +14,12 @@
 #include <linux/filter.h>
 #include <stdbool.h>
 
-/* Generated.  The server's is linked into the server alone, the zygote's into the keeper. */
-extern const struct sock_fprog seccomp_guest, seccomp_zygote, seccomp_server;
+/*
+ * Generated.  The server's is linked into the server alone, the zygote's into the keeper.  What is
+ * forked from a zygote has its filter, and needs the rest only: on the calls that
+ * seccomp_zygote.def names, seccomp_forked answers as seccomp_guest does.
+ */
+extern const struct sock_fprog seccomp_guest, seccomp_zygote, seccomp_forked, seccomp_server;
 
 /* Child side: install for this process and all it will become.  Needs no_new_privs. */
 int seccomp_install(const struct sock_fprog *prog, struct err *e) MUST_USE;

@@ -1,8 +1,8 @@
 /*
  * seccomp_gen - compile a table of system calls to BPF; runs at build time, prints a C file.
  *
- *   seccomp-gen [guest|zygote|server [ARCH]]   the guest's by default; ARCH as libseccomp
- *                                              names it, by default this machine's
+ *   seccomp-gen [guest|zygote|forked|server [ARCH]]   the guest's by default; ARCH as libseccomp
+ *                                                     names it, by default this machine's
  *
  * libseccomp knows the numbers of the calls.  The program is our own, because
  * what a sandbox pays is the installation: the kernel runs the filter once for
@@ -144,11 +144,17 @@ static const struct table {
 	size_t count;
 	const struct row *rest; /* for the calls that `rows` do not name; or NULL */
 	size_t rest_count;
+	const struct row *on;   /* NULL, or: only for the calls that these name; all others are
+				 * left to a filter that is there already */
+	size_t on_count;
 } tables[] = {
-	{ "guest", "seccomp.def", guest_rows, ARRAY_LEN(guest_rows), NULL, 0 },
+	{ "guest", "seccomp.def", guest_rows, ARRAY_LEN(guest_rows), NULL, 0, NULL, 0 },
 	{ "zygote", "seccomp_zygote.def", zygote_rows, ARRAY_LEN(zygote_rows), guest_rows,
-	  ARRAY_LEN(guest_rows) },
-	{ "server", "seccomp_server.def", server_rows, ARRAY_LEN(server_rows), NULL, 0 },
+	  ARRAY_LEN(guest_rows), NULL, 0 },
+	/* On top of the zygote's this makes the guest's. */
+	{ "forked", "seccomp.def", guest_rows, ARRAY_LEN(guest_rows), NULL, 0, zygote_rows,
+	  ARRAY_LEN(zygote_rows) },
+	{ "server", "seccomp_server.def", server_rows, ARRAY_LEN(server_rows), NULL, 0, NULL, 0 },
 };
 
 struct call {
@@ -158,6 +164,7 @@ struct call {
 };
 
 static struct call calls[CALLS_MAX];
+static bool is_left[CALLS_MAX]; /* to a filter that is there already */
 
 static _Noreturn void PRINTF(1, 2) die(const char *fmt, ...)
 {
@@ -218,11 +225,24 @@ static void read_rows(const struct row *rows, size_t count, const bool skip[CALL
 	}
 }
 
+/* Leave all calls but those that `rows` name. */
+static void leave_others(const struct row *rows, size_t count, uint32_t arch)
+{
+	static const bool none[CALLS_MAX];
+
+	read_rows(rows, count, none, arch);
+	for (size_t nr = 0; nr < CALLS_MAX - 1; nr++) /* the last stands for all beyond */
+		is_left[nr] = calls[nr].row_count == 0;
+	memset(calls, 0, sizeof(calls));
+}
+
 static void read_table(const struct table *table, uint32_t arch)
 {
 	static bool named[CALLS_MAX];
 
-	read_rows(table->rows, table->count, named, arch);
+	if (table->on)
+		leave_others(table->on, table->on_count, arch);
+	read_rows(table->rows, table->count, is_left, arch);
 	for (size_t nr = 0; nr < CALLS_MAX; nr++)
 		named[nr] = calls[nr].row_count > 0;
 	read_rows(table->rest, table->rest_count, named, arch);
@@ -254,10 +274,15 @@ static bool row_decides(const struct row *row, const uint32_t args[6])
 	die("row of no kind");
 }
 
+static uint32_t unlisted(const struct call *call)
+{
+	return is_left[call - calls] ? SECCOMP_RET_ALLOW : ERRNO(ENOSYS);
+}
+
 static uint32_t table_answer(const struct call *call, const uint32_t args[6])
 {
 	if (call->row_count == 0)
-		return ERRNO(ENOSYS);
+		return unlisted(call);
 	for (size_t i = 0; i < call->row_count; i++)
 		if (row_decides(call->rows[i], args))
 			return call->rows[i]->answer;
@@ -440,7 +465,7 @@ static struct target put_only(struct prog *p, const struct row *row, struct targ
 
 static struct target put_call(struct prog *p, const struct call *call)
 {
-	struct target t = answer(call->row_count > 0 ? SECCOMP_RET_ALLOW : ERRNO(ENOSYS));
+	struct target t = answer(call->row_count > 0 ? SECCOMP_RET_ALLOW : unlisted(call));
 
 	for (size_t i = call->row_count; i-- > 0;) {
 		const struct row *row = call->rows[i];
@@ -622,7 +647,7 @@ int main(int argc, char **argv)
 		if (strcmp(tables[i].name, argv[1]) == 0)
 			table = &tables[i];
 	if (!table)
-		die("no such table; say guest, zygote or server");
+		die("no such table; say guest, zygote, forked or server");
 	if (arch == 0 || !(arch & __AUDIT_ARCH_LE))
 		die("cannot compile for %s", argc > 2 ? argv[2] : "this machine");
 	read_table(table, arch);

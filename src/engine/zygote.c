@@ -89,12 +89,14 @@ static void enter(const struct order *order, const int *fds)
 		.rules = rules,
 		.rule_count = order->rule_count,
 		.landlock_abi = order->landlock_abi,
-		.seccomp = order->is_filtered ? &seccomp_guest : NULL,
 		.control_fd = fds[ORDER_GUEST_CONTROL],
 		.control_survives = order->is_parked,
 		.will_exec = order->will_exec,
 		.keeps_signals = true,
 	};
+	/* The stem, whose guests become other programs, has no filter that stays. */
+	if (order->is_filtered)
+		guest.seccomp = order->will_exec ? &seccomp_guest : &seccomp_forked;
 	int status = fds[ORDER_GUEST_STATUS], gate = fds[ORDER_GUEST_GATE];
 	struct err e;
 
