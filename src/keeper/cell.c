@@ -1,7 +1,8 @@
 /*
  * cell - one sandbox, from its order to its end.
  *
- *   SLOT     the stem makes the slot; a cgroup and a network are got meanwhile
+ *   SLOT     the stem makes the slot; a cgroup and a network are got meanwhile.  Some slots are
+ *            made ahead, and wait here for somebody who needs one
  *   FORKING  a guest is on its way in
  *   ARMED    the server has its descriptors; it waits for code, or runs it
  *   EMPTY    its guest ended, and the sandbox is kept for the next one
@@ -23,6 +24,7 @@
 
 #define READY_US 20000000u /* for others to make a slot, or a guest */
 #define END_US   1000000u
+#define CALM_US  5000u /* after an order, before slots are made that nobody asked for */
 
 /* ---- the table ------------------------------------------------------------------------- */
 
@@ -95,6 +97,8 @@ void cell_free(struct cell *cell)
 		(void)close(cell->status);
 	if (cell->net >= 0)
 		nest_give_net(cell->nest, cell->net);
+	if (cell->is_ahead)
+		cell->nest->ahead--;
 	*cell->prev = cell->next;
 	if (cell->next)
 		cell->next->prev = cell->prev;
@@ -127,7 +131,8 @@ void cell_fail(struct cell *cell, const struct err *e)
 {
 	const struct wire_msg msg = { .kind = WIRE_FAILED, .box = cell->id, .failed = *e };
 
-	tell(cell, &msg, NULL, 0);
+	if (!cell->is_ahead)
+		tell(cell, &msg, NULL, 0);
 	cell->is_told = true;
 	cell_free(cell);
 }
@@ -465,7 +470,7 @@ void cell_advance(struct cell *cell)
 {
 	struct err e;
 
-	if (cell->state != CELL_SLOT || !cell->has_slot)
+	if (cell->state != CELL_SLOT || !cell->has_slot || cell->is_ahead)
 		return;
 	if (is_warm(cell) && nest_will_fork(cell->nest) && !nest_can_fork(cell->nest))
 		return;
@@ -526,6 +531,8 @@ static int create(struct keeper *k, struct nest *nest, uint32_t id, const struct
 	cell->id = id;
 	cell->flags = arm->flags;
 	cell->limits = arm->limits;
+	cell->is_ahead = cell->is_told = id & CELL_AHEAD;
+	nest->ahead += cell->is_ahead;
 	cell->overdue.on_due = on_overdue;
 	cell->lease.fd = cell->net = cell->guest.pidfd = cell->status = -1;
 	memset(cell->far, -1, sizeof(cell->far));
@@ -548,21 +555,74 @@ static int create(struct keeper *k, struct nest *nest, uint32_t id, const struct
 	return 0;
 }
 
+/* ---- slots ahead ----------------------------------------------------------------------- */
+
+void cells_more(struct timer *t)
+{
+	struct nest *nest = holder_of(t, struct nest, more);
+	struct keeper *k = nest->keeper;
+	const struct wire_arm arm = { .environment = nest->index, .limits = nest->usual };
+	uint32_t id = CELL_AHEAD;
+	struct err ignored;
+
+	if (nest->ahead == NEST_AHEAD || k->cell_count >= KEEPER_CELLS_MAX / 2)
+		return;
+	while (cell_find(k, id))
+		id++;
+	/* One that cannot be made is missed by nobody, and the next order makes its own. */
+	if (create(k, nest, id, &arm, &ignored) == 0)
+		(void)!loop_set_timer(k->loop, t, CALM_US, &ignored);
+}
+
+/* One that is as it is wanted becomes the server's. */
+static bool take_ahead(struct nest *nest, uint32_t id, const struct wire_arm *arm)
+{
+	struct keeper *k = nest->keeper;
+
+	for (struct cell *cell = nest->ahead ? nest->cells : NULL; cell; cell = cell->next) {
+		if (!cell->is_ahead || cell->state != CELL_SLOT || !cell->has_slot ||
+		    memcmp(&cell->limits, &arm->limits, sizeof(arm->limits)) != 0)
+			continue;
+		table_remove(k, cell);
+		cell->id = id;
+		table_add(k, cell);
+		cell->flags = arm->flags;
+		cell->is_ahead = cell->is_told = false;
+		nest->ahead--;
+		cell_advance(cell);
+		return true;
+	}
+	return false;
+}
+
+static int take_or_create(struct nest *nest, uint32_t id, const struct wire_arm *arm,
+			  struct err *e)
+{
+	struct err ignored;
+
+	nest->usual = arm->limits;
+	(void)!loop_set_timer(nest->keeper->loop, &nest->more, CALM_US, &ignored);
+	return take_ahead(nest, id, arm) ? 0 : create(nest->keeper, nest, id, arm, e);
+}
+
 int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struct err *e)
 {
-	struct nest *nest = nest_get(k, arm->environment, e);
+	struct nest *nest = NULL;
 
+	if (id > WIRE_BOX_MAX)
+		return err_set(e, ERR_BUG, "sandbox %u", id);
+	nest = nest_get(k, arm->environment, e);
 	if (!nest)
 		return -1;
 	if (cell_find(k, id) || k->cell_count >= KEEPER_CELLS_MAX / 2)
 		return err_set(e, ERR_BUSY, "too many sandboxes");
-	if (create(k, nest, id, arm, e) == 0)
+	if (take_or_create(nest, id, arm, e) == 0)
 		return 0;
 	if (e->code != ERR_GONE)
 		return -1;
 	nest_free(nest); /* its stem is dead, and we would have heard of it next */
 	nest = nest_get(k, arm->environment, e);
-	return nest ? create(k, nest, id, arm, e) : -1;
+	return nest ? take_or_create(nest, id, arm, e) : -1;
 }
 
 /* The compiler's group stays, with what its files still cost, beside the program's own. */

@@ -14,7 +14,7 @@
 #include "lib/host.h"
 #include "lib/plan.h"
 
-enum { KEEPER_CELLS_MAX = 4096, KEEPER_SPARES_MAX = 64, NEST_NETS = 16 };
+enum { KEEPER_CELLS_MAX = 4096, KEEPER_SPARES_MAX = 64, NEST_NETS = 16, NEST_AHEAD = 4 };
 
 struct spare {
 	struct lease lease;
@@ -102,6 +102,9 @@ struct nest {
 	int nets[NEST_NETS];     /* unused network namespaces */
 	size_t net_count, net_orders;
 	struct cell *cells;      /* all of its sandboxes, linked */
+	size_t ahead;            /* of them: slots that are nobody's yet */
+	struct limits usual;     /* which are made with those that were asked for last */
+	struct timer more;       /* of them, in a calm moment */
 };
 
 /* The nest of an environment, made when there is none. */
@@ -123,13 +126,14 @@ struct cell {
 	struct keeper *keeper;
 	struct nest *nest;
 	struct cell *next, **prev; /* in nest->cells */
-	uint32_t id;
+	uint32_t id;               /* the server's; CELL_AHEAD is set in those it does not know */
 	uint32_t flags;            /* enum wire_arm_flag */
 	enum cell_state state;
 	struct limits limits;
 	struct lease lease;
 	struct box *box;
 	struct cgroup *cgroup, *first_cgroup;
+	bool is_ahead;             /* nobody asked for it yet */
 	bool has_slot, has_entered, was_armed, is_told;
 	int net;
 	uint32_t zygote;           /* who was told to fork its guest; 0: the stem */
@@ -141,6 +145,9 @@ struct cell {
 	struct wire_ended end;
 };
 
+#define CELL_AHEAD (WIRE_BOX_MAX + 1u)
+
+void cells_more(struct timer *t); /* nest.more: make one slot that nobody asked for */
 int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struct err *e) MUST_USE;
 struct cell *cell_find(struct keeper *k, uint32_t id);
 void cell_next(struct cell *cell, const struct wire_arm *arm); /* another guest */

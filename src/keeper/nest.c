@@ -77,6 +77,7 @@ void nest_free(struct nest *nest)
 	while (nest->cells)
 		cell_free(nest->cells);
 	loop_cancel_timer(loop, &nest->renew);
+	loop_cancel_timer(loop, &nest->more);
 	loop_unwatch(loop, &nest->end);
 	loop_unwatch(loop, &nest->stem_watch);
 	loop_unwatch(loop, &nest->net_watch);
@@ -648,6 +649,7 @@ struct nest *nest_get(struct keeper *k, uint32_t index, struct err *e)
 	nest->stem_guest.pidfd = nest->net_guest.pidfd = -1;
 	nest->zygote = nest->next = nest->old = none;
 	nest->renew.on_due = on_renew;
+	nest->more.on_due = cells_more;
 	if (ids_lease(&nest->lease, &k->host->ids, e) < 0 || make_plan(nest, e) < 0 ||
 	    make_box(nest, e) < 0 || populate(nest, e) < 0) {
 		err_context(e, "%s", nest->environment->name);

@@ -42,7 +42,7 @@ enum wire_armed_fd {
 	WIRE_FD_CGROUP,    /* first of up to CGROUP_TREES: for cgroup_view() */
 };
 
-enum { WIRE_FDS_MAX = 12 };
+enum { WIRE_FDS_MAX = 12, WIRE_BOX_MAX = 0x7fffffff };
 
 enum wire_arm_flag {
 	WIRE_COLD = 1u << 0, /* exec, also where the environment has a warm interpreter */
@@ -69,7 +69,7 @@ struct wire_ended {
 
 struct wire_msg {
 	enum wire_kind kind;
-	uint32_t box;
+	uint32_t box; /* the sandbox: the server's number, at most WIRE_BOX_MAX */
 	union {
 		struct wire_arm arm;
 		struct wire_ended ended;

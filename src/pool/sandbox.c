@@ -144,8 +144,8 @@ struct sandbox *sandbox_order(struct pool *pool, const struct shape *shape)
 				 .shape = *shape,
 				 .overdue.on_due = on_overdue };
 	memset(box->fds, -1, sizeof(box->fds));
-	while (box->number == 0 || sandbox_find(pool, box->number))
-		box->number++;
+	while (box->number == 0 || box->number > WIRE_BOX_MAX || sandbox_find(pool, box->number))
+		box->number = box->number >= WIRE_BOX_MAX ? 1 : box->number + 1;
 	if (!pool_tell(box, WIRE_ARM, &first)) {
 		free(box);
 		return NULL;

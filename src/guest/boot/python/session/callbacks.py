@@ -9,10 +9,11 @@ gives every other its answer, and hands the lead on when it has its own.  Event 
 channel themselves, as long as one of their tasks waits.
 """
 import builtins
+import os
 import sys
 from _thread import allocate_lock
 
-from .channel import Lost
+from .channel import Lost, move_high
 from .interrupt import interruptible
 from .values import Inexact, clean, to_json
 
@@ -94,6 +95,7 @@ class Callbacks:
         self._open = {}
         self._watched = {}  # event loops: how many of their tasks wait
         self._is_led = False
+        self._kick = None   # a pipe, to get a leader away from the channel
         self._last = 0
         self._left = self._max = self._size_max = 0
 
@@ -117,9 +119,15 @@ class Callbacks:
 
     def end(self):
         """What still waits, in threads and tasks that the step has left behind, waits in vain."""
-        self.step = None
+        with self._lock:  # from here on, what is received is not for them
+            self.step = None
         if self._open:
             self._fail_all(RuntimeError, "the step that made this call is over")
+        if self._is_led and self._kick is not None:
+            try:
+                os.write(self._kick[1], b"k")
+            except OSError:  # it is full, or the program has closed it
+                pass
 
     def _fail_all(self, kind, message):
         with self._lock:
@@ -177,16 +185,30 @@ class Callbacks:
 
     def _wait(self, call):
         with self._lock:
-            leads = not self._is_led
+            is_led = self._is_led
             self._is_led = True
-        if not leads:
+        if is_led:
             call.sleep(self.interrupts)
             return
         try:
-            self.channel.wait_readable(self.interrupts)
+            if self.channel.wait_readable(self.interrupts, self._kick_fd()):
+                os.read(self._kick[0], 1)
             self._receive()
         finally:
-            self._is_led = False
+            with self._lock:
+                self._is_led = False
+
+    def _kick_fd(self):
+        """None in the main thread, which never waits when a step ends."""
+        if self.interrupts.is_main():
+            return None
+        if self._kick is None:
+            pair = os.pipe()
+            self._kick = [move_high(fd) for fd in pair]
+            for fd in pair:
+                os.close(fd)
+            os.set_blocking(self._kick[1], False)
+        return self._kick[0]
 
     def _hand_on(self):
         """Have another thread lead, if one waits and none does."""
@@ -199,6 +221,8 @@ class Callbacks:
 
     def _receive(self):
         with self._lock:  # or messages would change places
+            if self.step is None:
+                return
             try:
                 messages = self.channel.receive_now()
             except (Lost, ValueError):
@@ -236,7 +260,7 @@ class Callbacks:
             loop.add_reader(self.channel.fd, self._receive_for, loop)
 
     def _receive_for(self, loop):
-        if self.step is None:  # the next step is not for us to receive
+        if self.step is None:
             loop.remove_reader(self.channel.fd)
         else:
             self._receive()

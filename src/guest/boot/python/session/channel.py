@@ -4,6 +4,7 @@ Any thread may send.  Between steps only the main thread receives; within one, a
 waits for an answer does (callbacks.py).  A fork of the program's has no channel any more: it
 must never answer for its parent.
 """
+import errno
 import fcntl
 import json
 import os
@@ -17,6 +18,7 @@ from .interrupt import interruptible
 MESSAGE_MAX = 16 << 20
 CHUNK = 1 << 16
 HIGH_FD = 960  # out of the way of programs that count, or close, descriptors
+GONE = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN, errno.EBADF, errno.ENOTSOCK})
 LOST = 1       # the exit status of a driver that nobody listens to
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -100,9 +102,9 @@ class Channel:
     def _receive(self, flags):
         try:
             data = self.socket.recv(CHUNK, flags)
-        except BlockingIOError:
-            raise
-        except OSError:
+        except OSError as why:
+            if why.errno not in GONE:  # nothing is there yet, or a signal handler's own
+                raise
             data = b""
         if not data:
             self.lost = True
@@ -117,11 +119,14 @@ class Channel:
         return [_from_bytes(line) for line in lines]
 
     @interruptible
-    def wait_readable(self, interrupts):
+    def wait_readable(self, interrupts, other=None):
+        """Until the channel is, or the other descriptor.  Says whether the other is."""
         interrupts.check()
         waiting = poll()
         waiting.register(self.fd, POLLIN)
-        waiting.poll()
+        if other is not None:
+            waiting.register(other, POLLIN)
+        return any(fd == other for fd, _ in waiting.poll())
 
     def hang_up(self):
         exit_now(LOST)

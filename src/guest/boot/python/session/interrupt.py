@@ -76,8 +76,11 @@ class Interrupts:
 
     def check(self):
         """To be called by interruptible functions, in any thread."""
-        if self.kept and self.in_program and get_ident() == self._main:
+        if self.kept and self.in_program and self.is_main():
             self._throw()
+
+    def is_main(self):
+        return get_ident() == self._main
 
     def _throw(self):
         self.kept = False

@@ -14,7 +14,7 @@ from .callbacks import CallbackError, Callbacks
 from .channel import Channel, Lost, exit_now, to_bytes
 from .interrupt import Interrupts, interruptible
 from .policy import Guard, PolicyError
-from .step import COMPILERS, Runner, Sources, make_main
+from .step import Runner, Sources, compile_step, make_main
 from .streams import Streams
 
 CALLS_MAX = 1000
@@ -102,7 +102,6 @@ class Session:
         self.value_max = min(message.get("value_max", VALUE_MAX), VALUE_LIMIT)
         self.callbacks.begin(step, message.get("calls_max", CALLS_MAX), self.value_max)
         self.sources.add(name, message["code"])
-        self._declare(message)
         attempt = self.interrupts.attempt
         value = told = None
         compiled, why = attempt(self._compile, message, name)
@@ -137,9 +136,9 @@ class Session:
             self.callbacks.declare(message["callbacks"])
 
     def _compile(self, message, name):
-        mode = message.get("mode", "cell")
+        self._declare(message)
         self.guard.check(message["code"], name)
-        return COMPILERS[mode](message["code"], name)
+        return compile_step(message["code"], name, message.get("mode", "cell"))
 
     def _describe(self, value):
         text, was_cut = rich.describe(value, self.value_max)

@@ -21,17 +21,16 @@ FELL_OFF = "the end of the step, without return"
 
 
 class Compiled:
-    """`body` and `last` are code; the value is what `last` or a function gives."""
+    """The value is that of the last of `codes`."""
 
-    def __init__(self, body, last=None, is_function=False, names=()):
-        self.body = body
-        self.last = last
+    def __init__(self, *codes, is_function=False, names=()):
+        self.codes = codes
         self.is_function = is_function
         self.names = names  # that a function binds
 
     def has_functions(self):
         return any(isinstance(const, types.CodeType)
-                   for code in (self.body, self.last) if code for const in code.co_consts)
+                   for code in self.codes for const in code.co_consts)
 
 
 def compile_script(code, name):
@@ -46,8 +45,8 @@ def compile_cell(code, name):
     last = ast.Expression(tree.body.pop().value)
     body = compile(tree, name, "exec", flags, dont_inherit=True)
     flags |= body.co_flags & FUTURES
-    return Compiled(body if tree.body else None,
-                    compile(last, name, "eval", flags, dont_inherit=True))
+    codes = [body] if tree.body else []
+    return Compiled(*codes, compile(last, name, "eval", flags, dont_inherit=True))
 
 
 def compile_function(code, name):
@@ -111,6 +110,12 @@ class ModuleScope(ast.NodeTransformer):
 COMPILERS = {"script": compile_script, "cell": compile_cell, "function": compile_function}
 
 
+def compile_step(code, name, mode):
+    if mode not in COMPILERS:
+        raise ValueError("there is no mode %r" % (mode,))
+    return COMPILERS[mode](code, name)
+
+
 class Sources:
     """The steps' sources, for tracebacks, in linecache: no longer than they can be needed."""
 
@@ -145,19 +150,27 @@ class Runner:
         """The step's value.  Called as the program: it raises what the program raises."""
         if compiled.is_function:
             return self._run_function(compiled)
-        if compiled.body is not None:
-            self._evaluate(compiled.body)
-        return self._evaluate(compiled.last) if compiled.last is not None else None
+        if any(code.co_flags & CO_COROUTINE for code in compiled.codes):
+            return self._complete(self._run_codes(compiled.codes))
+        value = None
+        for code in compiled.codes:
+            value = enter(self.interrupts, eval, (code, self.namespace))
+        return value
 
-    def _evaluate(self, code):
-        value = enter(self.interrupts, eval, (code, self.namespace))
-        return self._complete(value) if code.co_flags & CO_COROUTINE else value
+    async def _run_codes(self, codes):
+        """All of them in the event loop, also those that do not await."""
+        value = None
+        for code in codes:
+            value = enter(self.interrupts, eval, (code, self.namespace))
+            if code.co_flags & CO_COROUTINE:
+                value = await value
+        return value
 
     def _run_function(self, compiled):
         before = self.namespace.get("result")
-        function = types.FunctionType(compiled.body, self.namespace)
-        value = enter(self.interrupts, function, ())
-        if compiled.body.co_flags & CO_COROUTINE:
+        code, = compiled.codes
+        value = enter(self.interrupts, types.FunctionType(code, self.namespace), ())
+        if code.co_flags & CO_COROUTINE:
             value = self._complete(value)
         if type(value) is not str or value != FELL_OFF:
             return value

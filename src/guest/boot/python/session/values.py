@@ -33,10 +33,16 @@ def _is_number(value):
         and hasattr(value, "dtype") and value.dtype.kind in "biuf"
 
 
+class _Leave:
+    """A mark: all that is in this container has been seen."""
+
+    def __init__(self, container):
+        self.container = container
+
+
 def _require_plain(value, limit):
-    """Its types, all the way down.  What is in itself, or twice, is counted as often as it
-    would be written."""
-    waiting, count = [value], 1
+    """Its types, all the way down.  What is in it twice counts as often as it would be written."""
+    waiting, around, count = [value], set(), 1
     while waiting:
         item = waiting.pop()
         kind = type(item)
@@ -46,6 +52,9 @@ def _require_plain(value, limit):
             if not KEYS.issuperset(map(type, item)):
                 raise Inexact("keys must be str")
             inner = item.values()
+        elif kind is _Leave:
+            around.discard(id(item.container))
+            continue
         elif kind in SCALARS or _is_number(item):
             continue
         else:
@@ -53,8 +62,13 @@ def _require_plain(value, limit):
         count += len(inner)
         if count * 2 > limit:
             raise Inexact("more than %d bytes of JSON" % limit, is_large=True)
-        if not SCALARS.issuperset(map(type, inner)):
-            waiting.extend(inner)
+        if SCALARS.issuperset(map(type, inner)):
+            continue
+        if id(item) in around:
+            raise Inexact("%s contains itself" % kind.__name__)
+        around.add(id(item))
+        waiting.append(_Leave(item))
+        waiting.extend(inner)
 
 
 def _to_plain(value):
