@@ -5,6 +5,7 @@
 'use strict';
 const { inspect, types: { isNativeError } } = require('util');
 
+const DEPTH_MAX = 100;
 const TEXT_MAX = 65536; // of a message or a traceback
 const FRAME = /^\s*at (?:(.*) \()?(.*?):(\d+):(\d+)\)?$/;
 const NODES = /^ +at .*\(?node:/;
@@ -30,6 +31,7 @@ const checkExact = (value, above) => {
   if (typeof value === 'string' && !LONE_SURROGATE.test(value)) return;
   if (typeof value === 'number' && Number.isFinite(value) && !Object.is(value, -0)) return;
   if (typeof value !== 'object' || above.has(value) || !isPlain(value)) throw new NotExact();
+  if (above.size >= DEPTH_MAX) throw new NotExact();
   const keys = Reflect.ownKeys(value).filter((key) => !(Array.isArray(value) && key === 'length'));
   if (Array.isArray(value) && keys.length !== value.length) throw new NotExact();
   above.add(value);

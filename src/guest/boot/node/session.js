@@ -423,10 +423,17 @@ const serve = () => {
 
 // ---- the process -----------------------------------------------------------------------------
 
+const print = (text) => {
+  try {
+    writeAll(2, Buffer.from(text));
+  } catch { // a step has closed it
+  }
+};
+
 function uncaught(error) {
   if (error === UNWIND) return;
   if (step?.mode !== 'script' || !step.isWaiting) {
-    writeAll(2, Buffer.from(`Uncaught ${tracebackOf(error)}\n`));
+    print(`Uncaught ${tracebackOf(error)}\n`);
   } else if (!isDone()) {
     step.outcome = { error };
     soon(finishIfDone);
