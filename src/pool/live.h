@@ -1,0 +1,54 @@
+#pragma once
+/*
+ * live - a sandbox whose interpreter lives on: what sessions are made of.
+ *
+ * A driver inside it (docs/SESSION-PROTOCOL.md) takes messages over the control socket and answers
+ * them.  Here they are only lines: what they say is for the caller to read, and not to
+ * believe.  Output of the guest is passed on as it comes; keeping count of it is the caller's.
+ *
+ * A live sandbox is one of the pool's: made in the same way, counted among its maximum, waiting in
+ * the same queue when there is no room.  It ends when it is told to, when its guest dies, or
+ * with the keeper.
+ */
+#include "engine/cgroup.h"
+#include "pool/pool.h"
+
+enum { LIVE_LINE_MAX = 16 << 20 }; /* a longer one ends the guest */
+
+struct live;
+
+struct live_end {
+	int exit_code; /* -1: a signal ended it, or nobody knows */
+	int signal;
+	bool oom;
+	bool was_told; /* live_end() came first */
+	struct cgroup_usage usage;
+};
+
+struct live_events {
+	/* One message, without its newline; there is a NUL behind it. */
+	void (*on_line)(char *line, size_t len, void *arg);
+	void (*on_output)(enum vial_stream stream, const char *bytes, size_t len, void *arg);
+	/* Once, last, then the live sandbox is freed.  `e` is why there never was one; else NULL. */
+	void (*on_end)(const struct live_end *end, const struct err *e, void *arg);
+	void *arg;
+};
+
+/*
+ * The job says which environment, files, variables and limits; it has no code, input or arguments.
+ * Takes the job, also on failure.  ERR_INVALID: its language has no sessions.  Never calls back
+ * before it returns; the first line is the driver's "ready".
+ */
+int pool_live(struct live **ret, struct pool *pool, struct vial_job *job,
+	      const struct live_events *events, struct err *e) MUST_USE;
+
+/* Copied, and sent as the guest reads.  ERR_LIMIT: too much waits already. */
+int live_send(struct live *live, const char *bytes, size_t len, struct err *e) MUST_USE;
+
+/* Read now what lies in the pipes: all that a step printed is there when its result is. */
+void live_drain(struct live *live);
+
+void live_interrupt(struct live *live); /* SIGINT to the interpreter */
+void live_end(struct live *live);       /* kill all of it; on_end follows */
+int live_usage(struct cgroup_usage *ret, struct live *live, struct err *e) MUST_USE;
+uint64_t live_id(const struct live *live); /* of the same series as those of runs */
