@@ -1,0 +1,442 @@
+# session - a Ruby that lives on between steps (docs/SESSION-PROTOCOL.md).
+#
+# A step is evaluated where a file's code is, at the top level: its local variables, methods and constants are
+# there for the next.  The value is that of the last expression, as in irb.  Threads of earlier steps go on
+# between steps; what they print then is the next step's.
+#
+# SIGINT raises Interrupt in the step, never in here: it comes only where handle_interrupt lets it.
+# What is not Ruby (a long Integer operation, a match of a Regexp) ends first.
+#
+# In a process that a step forks, the channel is closed; it ends where the step would.
+require "json"
+
+module VialSession
+  VALUE_MAX = 1 << 20
+  CALLS_MAX = 1000
+  TEXT_MAX = 1 << 16 # of a message or a traceback
+  DEPTH_MAX = 100
+  SOURCES_MAX = 64 # steps whose text is kept for tracebacks
+  HERE = __FILE__
+
+  class CallbackError < StandardError
+    def self.name
+      "CallbackError"
+    end
+  end
+
+  # The stream, and the messages in it.
+  class Channel
+    def initialize(descriptor)
+      @io = IO.for_fd(descriptor, "r+b")
+      @io.close_on_exec = true
+      @io.sync = true
+      @unread = String.new
+    end
+
+    def close
+      @io.close
+    end
+
+    def send(message)
+      @io.write(JSON.generate(message, max_nesting: 0), "\n")
+    end
+
+    # An interrupt may come while this waits, but nothing that was read is lost with it.
+    def receive
+      until (line = @unread.slice!(/\A.*\n/n))
+        Thread.handle_interrupt(Interrupt => :immediate) { IO.select([@io]) }
+        chunk = @io.read_nonblock(1 << 16, exception: false)
+        exit!(0) if chunk.nil? # the server has gone
+        @unread << chunk unless chunk == :wait_readable
+      end
+      JSON.parse(line.force_encoding(Encoding::UTF_8), max_nesting: 0)
+    rescue Errno::ECONNRESET
+      exit!(0)
+    end
+  end
+
+  # Calls out: the thread that waits for one reads for all.
+  class Calls
+    def initialize(channel)
+      @channel = channel
+      @lock = Mutex.new
+      @changed = ConditionVariable.new
+      @answers = {} # number => nil while it is open
+      @last = 0
+      @is_reading = false
+    end
+
+    def make(step, name, args, kwargs)
+      Thread.handle_interrupt(Interrupt => :never) do
+        @lock.synchronize do
+          number = @last += 1
+          @answers[number] = nil
+          @channel.send({ op: "call", id: step.id, call: number, name:, args:, kwargs: })
+          wait(number)
+        ensure
+          @answers.delete(number)
+        end
+      end
+    end
+
+    def take(message)
+      @answers[message["call"]] = message if @answers.key?(message["call"])
+    end
+
+    private
+
+    def wait(number)
+      until @answers[number]
+        if @is_reading
+          Thread.handle_interrupt(Interrupt => :immediate) { @changed.wait(@lock) }
+        else
+          take(read)
+          @changed.broadcast
+        end
+      end
+      @answers[number]
+    end
+
+    def read
+      @is_reading = true
+      @lock.unlock
+      @channel.receive
+    ensure
+      @lock.lock
+      @is_reading = false
+      @changed.broadcast
+    end
+  end
+
+  # Values and exceptions as they go over the channel.
+  module Say
+    module_function
+
+    def value(value, max)
+      return {} if NilClass === value # a BasicObject has no nil?
+
+      json = JSON.generate(value, max_nesting: 0) if exact?(value, 0)
+      return { value: { json: value } } if json && json.bytesize <= max
+
+      text = text_of(value)
+      short = cut(text, max / 6) # a character may be \u1234
+      said = { value: { text: short, type: class_name(value) } }
+      said[:cut] = true if json || short != text
+      said
+    end
+
+    # Whether JSON says exactly this.
+    def exact?(value, depth)
+      return false if depth > DEPTH_MAX
+
+      case value
+      when nil, true, false then true
+      when Integer then value.bit_length < 64
+      when Float then value.finite?
+      when String then value.instance_of?(String) && text?(value)
+      when Array then value.instance_of?(Array) && value.all? { |item| exact?(item, depth + 1) }
+      when Hash then value.instance_of?(Hash) && exact_hash?(value, depth)
+      else false
+      end
+    end
+
+    def exact_hash?(hash, depth)
+      hash.all? { |key, value| key.instance_of?(String) && text?(key) && exact?(value, depth + 1) }
+    end
+
+    def text?(string)
+      [Encoding::UTF_8, Encoding::US_ASCII].include?(string.encoding) && string.valid_encoding?
+    end
+
+    def text_of(value)
+      clean(value.inspect)
+    rescue StandardError, NotImplementedError
+      "#<#{class_name(value)}: cannot be inspected>"
+    end
+
+    def clean(text)
+      String.new(text.to_s).encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
+    rescue EncodingError
+      text.to_s.b.force_encoding(Encoding::UTF_8).scrub
+    end
+
+    def cut(text, max)
+      text.size > max ? "#{text[0, max]}..." : text
+    end
+
+    def class_name(value)
+      class_of = Kernel.instance_method(:class).bind_call(value)
+      Module.instance_method(:name).bind_call(class_of) || class_of.name || "Object"
+    rescue TypeError # a BasicObject
+      "BasicObject"
+    end
+
+    def exception(error, file, sources, depth = 0)
+      message = cut(message_of(error), TEXT_MAX)
+      lines = backtrace_of(error)
+      frames = lines.filter_map { |line| frame(line, sources) }.reverse
+      said = { type: error.class.name || "Exception", message:, line: line_of(error, message, frames, file),
+               frames: }
+      said[:traceback] = cut(traceback(error, message, lines), TEXT_MAX) if depth.zero?
+      cause = error.cause
+      said[:cause] = exception(cause, file, sources, depth + 1) if cause && depth < 8
+      said
+    end
+
+    def message_of(error)
+      clean(error.message)
+    rescue StandardError, NotImplementedError
+      ""
+    end
+
+    # Without our own, and what is above them.
+    def backtrace_of(error)
+      lines = (error.backtrace || []).map { |line| clean(line) }
+      lines.reject { |line| line.start_with?("#{HERE}:") || line.start_with?("<internal:") }
+    end
+
+    def frame(line, sources)
+      file, number, name = line.match(/\A(.*?):(\d+)(?::in [`'](.*)')?\z/m)&.captures
+      return unless file
+
+      { file:, line: number.to_i, name: name || "<main>",
+        source: sources[file]&.lines&.fetch(number.to_i - 1, nil)&.strip }
+    end
+
+    # Ruby begins the text of a SyntaxError with where it is.
+    def line_of(error, message, frames, file)
+      in_text = message[/\A#{Regexp.escape(file)}:(\d+)/, 1] if error.is_a?(SyntaxError)
+      in_text&.to_i || frames.reverse.find { |frame| frame[:file] == file }&.fetch(:line)
+    end
+
+    # As Ruby prints it.
+    def traceback(error, message, lines)
+      first, *rest = message.split("\n")
+      text = "#{lines.first}: #{first} (#{error.class.name})"
+      text = "#{first} (#{error.class.name})" if lines.empty?
+      [text, *rest, *lines.drop(1).map { |line| "\tfrom #{line}" }].join("\n")
+    end
+  end
+
+  Step = Struct.new(:id, :code, :mode, :name, :globals, :callbacks, :calls_max, :value_max, :calls) do
+    def self.from(message)
+      id = message["id"]
+      new(id, message["code"], message.fetch("mode", "cell"), message.fetch("name", "<step #{id}>"),
+          message.fetch("globals", {}), message["callbacks"],
+          message.fetch("calls_max", CALLS_MAX), message.fetch("value_max", VALUE_MAX), 0)
+    end
+  end
+
+  # Standard output and error: a step that closed them is not to silence those after it.
+  class Outputs
+    def initialize
+      @spares = [[STDOUT, 1, STDOUT.dup], [STDERR, 2, STDERR.dup]]
+    end
+
+    # Ruby never closes the descriptors of these two, but the program may.
+    def mend
+      @spares.each do |stream, descriptor, spare|
+        stream.send(:initialize, descriptor, "w") if stream.closed?
+        stream.reopen(spare) unless open?(stream)
+      end
+      STDOUT.sync = STDERR.sync = true
+      $stdout = STDOUT if closed?($stdout)
+      $stderr = STDERR if closed?($stderr)
+    end
+
+    def flush
+      [$stdout, $stderr, STDOUT, STDERR].each do |stream|
+        stream.flush
+      rescue StandardError # it is closed, or of the program's own making
+        next
+      end
+    end
+
+    private
+
+    def open?(stream)
+      stream.stat && true
+    rescue SystemCallError
+      false
+    end
+
+    def closed?(stream)
+      stream.closed?
+    rescue StandardError
+      false
+    end
+  end
+
+  class Session
+    BUILTIN = ObjectSpace.each_object(Class).select { |type| type <= Exception && type.name }
+                         .to_h { |type| [type.name, type] }
+
+    def initialize(descriptor)
+      @channel = Channel.new(descriptor)
+      @calls = Calls.new(@channel)
+      @outputs = Outputs.new
+      @sources = {}
+      @callbacks = []
+      @step = nil
+      @process = Process.pid
+      @is_running = false
+    end
+
+    def serve
+      close_in_children
+      at_exit { end_with($!) }
+      trap_interrupts
+      @channel.send({ op: "ready" })
+      Thread.handle_interrupt(Interrupt => :never) do
+        loop do
+          message = @channel.receive
+          message["op"] == "run" ? run(Step.from(message)) : @calls.take(message)
+        end
+      end
+    end
+
+    def call(name, args, kwargs)
+      step = @step
+      raise RuntimeError, "#{name} is not to be called here", outside if step.nil? || !ours?
+      if (step.calls += 1) > step.calls_max
+        raise RuntimeError, "too many calls: a step may make #{step.calls_max}", outside
+      end
+
+      check_arguments(step, name, [args, kwargs])
+      answer = @calls.make(step, name, args, kwargs)
+      return answer["value"] if answer["op"] == "return"
+
+      type, message = answer.values_at("type", "message")
+      raise BUILTIN[type], message, outside if BUILTIN.key?(type) && BUILTIN[type] <= StandardError
+
+      raise CallbackError, "#{type}: #{message}", outside
+    end
+
+    private
+
+    def ours?
+      Process.pid == @process
+    end
+
+    def outside
+      caller.reject { |line| line.start_with?("#{HERE}:") }
+    end
+
+    def check_arguments(step, name, arguments)
+      json = JSON.generate(arguments)
+      return if json.bytesize <= step.value_max
+
+      raise ArgumentError, "arguments of #{name} are larger than #{step.value_max} bytes", outside
+    end
+
+    def close_in_children
+      channel = @channel
+      Process.singleton_class.prepend(Module.new do
+        define_method(:_fork) do
+          process = super()
+          if process.zero?
+            channel.close
+            trap("INT", "DEFAULT")
+          end
+          process
+        end
+      end)
+    end
+
+    def run(step)
+      @step = step
+      prepare(step)
+      said = evaluate(step)
+      exit(0) unless ours? # a fork that came to the step's end
+      @outputs.flush
+      @step = nil
+      @channel.send({ op: "result", id: step.id, **said })
+    end
+
+    def prepare(step)
+      @outputs.mend
+      trap_interrupts # a step may have trapped them
+      $0 = step.name
+      @sources.delete(step.name)
+      @sources[step.name] = step.code
+      @sources.shift if @sources.size > SOURCES_MAX
+      step.globals.each { |name, value| TOPLEVEL_BINDING.local_variable_set(name, value) }
+      set_callbacks(step.callbacks) if step.callbacks
+    end
+
+    def trap_interrupts
+      trap("INT") { Thread.main.raise(Interrupt, "") if @is_running && ours? }
+    end
+
+    def set_callbacks(names)
+      @callbacks.each { |name| Object.remove_method(name) if Object.private_method_defined?(name, false) }
+      @callbacks = names
+      session = self
+      names.each do |name|
+        Object.define_method(name) { |*args, **kwargs| session.call(name, args, kwargs) }
+        Object.send(:private, name)
+      end
+    end
+
+    # What the result is to say.
+    def evaluate(step)
+      @is_running = true
+      begin
+        Thread.handle_interrupt(Interrupt => :immediate) do
+          value = step.mode == "function" ? call_body(step) : eval_step(step.code, step)
+          step.mode == "script" ? {} : Say.value(value, step.value_max)
+        end
+      ensure
+        @is_running = false
+        forget_interrupts
+      end
+    rescue Interrupt
+      { interrupted: true }
+    rescue SystemExit, SignalException
+      raise
+    rescue Exception => error # rubocop:disable Lint/RescueException -- all that a step may raise
+      { exception: Say.exception(error, step.name, @sources) }
+    end
+
+    # One that came when the step was already over.
+    def forget_interrupts
+      Thread.handle_interrupt(Interrupt => :immediate) { Thread.pass }
+    rescue Interrupt
+      nil
+    end
+
+    def eval_step(code, step)
+      eval(code, TOPLEVEL_BINDING, step.name, 1)
+    end
+
+    # The step as a body that can return; its local variables are made outside of it, and stay.
+    def call_body(step)
+      names = RubyVM::AbstractSyntaxTree.parse(step.code).children.first.grep(/\A[a-z_]\w*\z/)
+      (names - TOPLEVEL_BINDING.local_variables).each do |name|
+        TOPLEVEL_BINDING.local_variable_set(name, nil)
+      end
+      value = eval_step("lambda do #{step.code}\nnil\nend.call", step)
+      NilClass === value && names.include?(:result) ? TOPLEVEL_BINDING.local_variable_get(:result) : value
+    rescue SyntaxError
+      eval_step(step.code, step) # which says it with the right name
+    end
+
+    # Of the interpreter: all that the program wanted to do at its exit is done.
+    def end_with(error)
+      return unless @step && ours?
+      return unless error.nil? || error.is_a?(SystemExit)
+
+      @outputs.flush
+      @channel.send({ op: "result", id: @step.id, exit_code: error ? error.status : 0 })
+    end
+  end
+
+  def self.serve
+    descriptor = Integer(ENV.delete("VIAL_SESSION_FD"))
+    $LOADED_FEATURES.delete(HERE)
+    Object.send(:remove_const, :VialSession)
+    Session.new(descriptor).serve
+  end
+end
+
+VialSession.serve
