@@ -1,0 +1,143 @@
+# session - a Bash that lives on between steps (docs/SESSION-PROTOCOL.md).
+#
+# A step is evaluated by step.sh, sourced here at the top level: nothing is local, and `return` and
+# SIGINT have somewhere to go back to.  What a step leaves (variables, functions, options, directory,
+# traps, jobs, its status) is there for the next one, with these exceptions:
+#
+# - Descriptors 0 to 2 are the session's own at each beginning: `exec >file` lasts as long as its step.
+# - SIGINT ends the step with status 130; a trap for it lasts as long as its step.  Bash looks at it
+#   when the command in the foreground has ended, which must get it, too: it is for the process group.
+# - `set -e` ends the step and not the session, unless there is a trap of the program's for ERR.
+# - `exit`, and what makes any shell exit (`set -u`, ${x:?}), ends the session.  When the same step has
+#   set a trap for EXIT, that is not said here, but by the exit status alone.
+#
+# Names that begin with __vial are ours.  The channel is closed in every command that is executed; a
+# subshell that executes none holds it: Bash has no means against that.
+
+# ---- descriptors -----------------------------------------------------------------------------
+
+# Bash has no word for close-on-exec, but sets it where it puts a descriptor aside, and what it copies
+# has it from there.
+__vial_hide() { # DESCRIPTOR AS
+  local aside=10
+  while [[ -e /dev/fd/$aside ]]; do ((aside++)); done
+  exec 200<&"$1"
+  { eval "exec $2<&$aside"; } 200<&-
+  exec 200<&-
+}
+
+# ---- messages --------------------------------------------------------------------------------
+
+# A word of a message.  A signal does not cost what has been read of it.
+__vial_read() {
+  local part code
+  REPLY=
+  until IFS= builtin read -r -d '' -u 250 part; do
+    code=$?
+    REPLY+=$part
+    ((code > 128)) || { builtin trap - EXIT; builtin exit 0; } # the server has gone
+  done
+  REPLY+=$part
+}
+
+__vial_say() { # MEMBERS
+  builtin printf '{"op": "result", "id": %d, %s}\n' "$__vial_id" "$1" >&250
+  __vial_id=
+}
+
+# ---- traps -----------------------------------------------------------------------------------
+
+# As Ctrl-C: what runs returns at once, and then what called it, each before its next command.
+__vial_on_int='if [[ $__vial_busy ]]; then
+  __vial_interrupted=1
+  builtin trap "((\${#BASH_SOURCE[@]} > 1)) && builtin return 130" DEBUG
+  ((${#BASH_SOURCE[@]} > 1)) && builtin return 130
+fi'
+
+# Comes before `set -e` ends the shell; where the step itself has returned, that is enough.
+__vial_on_err='if [[ $- == *e* && $BASHPID == "$$" ]]; then
+  ((${#BASH_SOURCE[@]} > 1)) && builtin return
+  __vial_flags=$-
+  builtin set +e
+fi'
+
+__vial_on_exit='__vial_status=$?
+if [[ $__vial_id && $BASHPID == "$$" ]]; then
+  builtin set +eu
+  __vial_last; builtin eval "$__vial_exit"
+  __vial_say "\"exit_code\": $__vial_status"
+fi'
+
+# What the program has trapped, in REPLY; nothing if that is ours.
+__vial_trapped() { # SIGNAL OURS
+  local -a words
+  builtin eval "words=($(builtin trap -p "$1"))"
+  REPLY=${words[2]}
+  [[ $REPLY != "$2" ]] || REPLY=
+}
+
+__vial_take_traps() {
+  __vial_trapped EXIT "$__vial_on_exit"
+  [[ ! $REPLY ]] || __vial_exit=$REPLY
+  __vial_trapped ERR "$__vial_on_err"
+  __vial_err=$REPLY
+}
+
+# ---- steps -----------------------------------------------------------------------------------
+
+__vial_last() { builtin return "$__vial_status"; }
+
+__vial_begin() { # ID CODE
+  exec 0<&251 1>&252 2>&253
+  builtin trap "$__vial_on_int" INT
+  builtin trap "$__vial_on_exit" EXIT
+  builtin trap "${__vial_err:-$__vial_on_err}" ERR
+  __vial_id=$1 __vial_code=$2 __vial_flags= __vial_interrupted=
+  [[ ! $__vial_debug ]] || __vial_code="$__vial_debug; $2"
+  [[ ! $__vial_options ]] || __vial_code="set -$__vial_options; $__vial_code"
+}
+
+__vial_end() {
+  [[ $__vial_code != *trap* ]] || __vial_take_traps
+  builtin unset -f exec # `builtin exec` would redirect nothing
+  builtin enable builtin enable eval exec exit printf read return set source trap unset
+  if [[ $__vial_interrupted ]]; then
+    __vial_say '"status": 130, "interrupted": true'
+  else
+    __vial_say "\"status\": $__vial_status"
+  fi
+}
+
+__vial_hide "$VIAL_SESSION_FD" 250
+__vial_hide 0 251
+__vial_hide 1 252
+__vial_hide 2 253
+eval "exec $VIAL_SESSION_FD<&-"
+unset VIAL_SESSION_FD
+__vial_step=${BASH_SOURCE%/*}/step.sh
+__vial_id='' __vial_status=0 __vial_busy='' __vial_options='' __vial_exit='' __vial_err='' __vial_debug=''
+BASH_ARGV0=bash
+set -E # functions and subshells have the trap for ERR, too
+builtin trap "$__vial_on_int" INT
+builtin printf '{"op": "ready"}\n' >&250
+
+# It ends when `set -n` or a function named `builtin` keeps it from doing its work.
+until __vial_read; __vial_new=$REPLY; __vial_read; [[ $__vial_new != +([0-9]) ]]; do
+  __vial_begin "$__vial_new" "$REPLY"
+  __vial_busy=1
+  builtin source "$__vial_step"
+  { # what traces or traps each command is not to show ours
+    __vial_status=$?
+    __vial_busy=
+    __vial_options=${__vial_flags:-$-}
+    __vial_options=${__vial_options//[^aefuvx]/}
+    builtin set +aefuvx
+    [[ ! $__vial_interrupted ]] || builtin trap - DEBUG
+    if [[ $__vial_code == *trap* ]]; then # not in a function: those have a trap for DEBUG of their own
+      __vial_debug=$(builtin trap -p DEBUG)
+      builtin trap - DEBUG
+    fi
+    __vial_end
+  } >/dev/null 2>&1
+done
+exit 125

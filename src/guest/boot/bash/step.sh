@@ -1,0 +1,1 @@
+__vial_last; builtin eval "$__vial_code"
