@@ -210,10 +210,6 @@ class Figures:
     def __init__(self, display):
         self._display = display
 
-    def show(self, *_, **__):
-        """What plt.show() does here."""
-        self.capture()
-
     def capture(self, shown=None):
         """Display what is open, but for `shown`, and close it: the next step begins with none."""
         pyplot = sys.modules.get("matplotlib.pyplot")
@@ -233,11 +229,16 @@ class Patches:
     modules are loaded."""
 
     def __init__(self, display, figures):
+        def show_all(*_, **__):
+            """Display all open figures."""
+            figures.capture()
+
         def show(self, *_, **__):
+            """Display it."""
             display(self)
 
         self._patches = {
-            "matplotlib.pyplot": lambda module: setattr(module, "show", figures.show),
+            "matplotlib.pyplot": lambda module: setattr(module, "show", show_all),
             "plotly.basedatatypes": lambda module: setattr(module.BaseFigure, "show", show),
             "PIL.Image": lambda module: setattr(module.Image, "show", show),
             "IPython.display": lambda module: setattr(module, "display", display),

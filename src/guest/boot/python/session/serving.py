@@ -114,7 +114,8 @@ class Session:
             told, why = attempt(self._describe, value)
         if message.get("figures", True) and "matplotlib.pyplot" in sys.modules:
             shown = value if rich.is_figure(value) else None
-            why = why or attempt(self.figures.capture, shown)[1]
+            _, failed = attempt(self.figures.capture, shown)
+            why = failed if why is None else why
         members = {"op": "result", "id": step}
         if isinstance(why, SystemExit):
             members["exit_code"] = self.exit_code = self._exit(why)

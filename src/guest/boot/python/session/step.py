@@ -196,9 +196,10 @@ class Runner:
         self.interrupts.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
         try:
             value, why = enter(self.interrupts, loop.run_until_complete, (task,))
-        except BaseException:  # of another task, which ends this step
-            self._cancel(loop, task)
-            raise
+        except BaseException as error:  # it had not begun, or another task ends this step
+            value, why = None, error
+            self._cancel(asyncio, loop, task)
+            coroutine.close()
         finally:
             self.interrupts.cancel = None
         if why is None:
@@ -208,10 +209,14 @@ class Runner:
             raise KeyboardInterrupt().with_traceback(why.__traceback__) from None
         raise why
 
-    def _cancel(self, loop, task):
+    @staticmethod
+    def _cancel(asyncio, loop, task):
         if not task.done() and not loop.is_closed():
             task.cancel()
-            loop.run_until_complete(task)
+            try:
+                loop.run_until_complete(task)
+            except asyncio.CancelledError:
+                pass
 
 
 async def _watch(coroutine):
