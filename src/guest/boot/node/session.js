@@ -19,6 +19,7 @@ const path = require('path');
 const vm = require('vm');
 const Module = require('module');
 const { Writable } = require('stream');
+const { constants: { signals: { SIGINT } } } = require('os');
 const { executionAsyncId } = require('async_hooks');
 const { compile, IMPORT } = require('./session-code.js');
 const { sayValue, sayException, tracebackOf } = require('./session-say.js');
@@ -178,14 +179,32 @@ const ENTER = '__enter__';
 const gate = new vm.Script(`${ENTER}()`, { filename: __filename });
 const isInterrupt = (error) => error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED';
 
-// Node ends what runs in a vm script at a SIGINT; so this is run in one.
+// A handler that process.on() knows nothing of: a step cannot remove it, and vm need not, which takes long.
+const makeWatcher = () => {
+  const { noDeprecation } = process;
+  process.noDeprecation = true; // it is said on stderr otherwise
+  const { Signal } = process.binding('signal_wrap');
+  process.noDeprecation = noDeprecation;
+  const made = new Signal();
+  made.unref();
+  return made;
+};
+const watcher = makeWatcher();
+
+// Node ends what runs in a vm script at a SIGINT; so this is run in one.  After it Node would die of the next
+// one, so we are quick to have our handler back.
 const interruptible = (work) => {
   const enter = () => {
     delete globalThis[ENTER];
     return work();
   };
   Object.defineProperty(globalThis, ENTER, { configurable: true, value: enter });
-  return gate.runInThisContext({ breakOnSigint: true, displayErrors: false });
+  try {
+    return gate.runInThisContext({ breakOnSigint: true, displayErrors: false });
+  } finally {
+    watcher.stop();
+    watcher.start(SIGINT);
+  }
 };
 
 // What was stopped may have left Node's stack of async contexts with what it had put there, which
@@ -280,7 +299,8 @@ const setCallbacks = (names) => {
     if (globalThis[name] === callback) delete globalThis[name];
   }
   callbacks.clear();
-  for (const name of names) {
+  for (const item of names) {
+    const name = item.name ?? item;
     const { [name]: callback } = { [name]: async (...args) => call(name, args) };
     callbacks.set(name, callback);
     define(name, callback);
@@ -442,11 +462,6 @@ function uncaught(error) {
 
 const listeners = {
   uncaughtException: uncaught,
-  SIGINT: guard(() => {
-    if (!step?.isWaiting) return; // it was for one that is over
-    stop();
-    finishIfDone();
-  }),
   beforeExit: guard(() => {
     if (!step?.isWaiting) return;
     step.isDrained = true;
@@ -457,6 +472,12 @@ const listeners = {
     if (step) channel.send({ op: 'result', id: step.id, exit_code: code });
   },
 };
+
+watcher.onsignal = guard(() => {
+  if (!step?.isWaiting) return; // it was for one that is over
+  stop();
+  finishIfDone();
+});
 
 // A step may have removed them.
 const listenToProcess = () => {
@@ -471,5 +492,6 @@ for (const file of Object.keys(require.cache)) delete require.cache[file];
 takeOutputs();
 enterPlace();
 listenToProcess();
+watcher.start(SIGINT);
 channel.send({ op: 'ready' });
 guard(serve)();

@@ -370,9 +370,9 @@ module VialSession
 
     def set_callbacks(names)
       @callbacks.each { |name| Object.remove_method(name) if Object.private_method_defined?(name, false) }
-      @callbacks = names
+      @callbacks = names.map { |item| item.is_a?(Hash) ? item["name"] : item }
       session = self
-      names.each do |name|
+      @callbacks.each do |name|
         Object.define_method(name) { |*args, **kwargs| session.call(name, args, kwargs) }
         Object.send(:private, name)
       end
@@ -390,8 +390,8 @@ module VialSession
         @is_running = false
         forget_interrupts
       end
-    rescue Interrupt
-      { interrupted: true }
+    rescue Interrupt => error
+      { interrupted: true, exception: Say.exception(error, step.name, @sources) }
     rescue SystemExit, SignalException
       raise
     rescue Exception => error # rubocop:disable Lint/RescueException -- all that a step may raise
