@@ -191,6 +191,10 @@ class Values(NodeCase):
         self.assertEqual(self.value("result = 7", mode="function"), 7)
         self.assertEqual(self.quiet("let unrelated = 5; 6", mode="function"), "")
 
+    def test_a_step_can_be_checked_only(self):
+        self.assertEqual(self.quiet("console.log(1); await 2", check_only=True), "")
+        self.assertEqual(self.exception("\n)", check_only=True)["line"], 2)
+
     def test_a_large_value_is_cut(self):
         step = self.run_step("'x'.repeat(2000)", value_max=1000)
         self.assertTrue(step.result["cut"])
@@ -257,7 +261,7 @@ class Exceptions(NodeCase):
         step = self.run_step("setTimeout(() => { throw new Error('late') }, 1);\n"
                              "Promise.reject(new Error('lost'));\nprocess.nextTick(() => { throw 3 });\n"
                              "await new Promise(r => setTimeout(r, 30)); 'done'")
-        self.assertEqual(step.result["value"], {"json": "done"})
+        self.assertEqual(step.result["value"]["json"], "done")
         for text in ("Uncaught Error: late", "Uncaught Error: lost", "Uncaught 3"):
             self.assertIn(text, step.stderr)
         self.assertEqual(self.value("1"), 1)
@@ -338,11 +342,11 @@ class Callbacks(NodeCase):
         step = self.run_step("note('a'); note('b').then(() => note('c')); 5",
                              {"note": lambda text: None})
         self.assertEqual([call["args"] for call in step.calls], [["a"], ["b"], ["c"]])
-        self.assertEqual(step.result["value"], {"json": 5})
+        self.assertEqual(step.result["value"]["json"], 5)
 
     def test_calls_are_limited(self):
         said = self.exception("for (let i = 0; i < 3; i++) await f(i)", {"f": lambda i: i}, calls_max=2)
-        self.assertIn("2", said["message"])
+        self.assertEqual(said["message"], "Exceeded max tool calls (2)")
         said = self.exception("await f('x'.repeat(200))", {"f": lambda i: i}, value_max=100)
         self.assertEqual(said["type"], "RangeError")
         self.assertEqual(self.exception("await f(1n)", {"f": None})["type"], "TypeError")

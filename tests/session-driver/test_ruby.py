@@ -110,6 +110,10 @@ class Values(RubyCase):
         self.assertEqual(self.quiet("other = 5; 6", mode="function"), "")
         self.assertEqual(self.exception("return )", mode="function")["type"], "SyntaxError")
 
+    def test_a_step_can_be_checked_only(self):
+        self.assertEqual(self.quiet("puts 1", check_only=True), "")
+        self.assertEqual(self.exception("\n)", check_only=True)["line"], 2)
+
     def test_a_large_value_is_cut(self):
         step = self.run_step("'x' * 2000", value_max=1000)
         self.assertTrue(step.result["cut"])
@@ -161,7 +165,8 @@ class Output(RubyCase):
     def test_closed_descriptors_are_mended(self):
         for code in ("STDOUT.close; STDERR.close; nil", "require 'fiddle'; c = Fiddle::Function.new(Fiddle::Handle::DEFAULT['close'], [4], 4)\n"
                      "c.call(1); c.call(2); nil",
-                     "$stdout = File.open('/dev/null', 'w'); $stdout.close; nil"):
+                     "$stdout = $stderr = File.open('/dev/null', 'w'); nil",
+                     "$stdout.reopen('/dev/null'); nil"):
             self.run_step(code)
             step = self.run_step("puts 'a'; warn 'b'; system('echo c'); nil")
             self.assertEqual((step.stdout, step.stderr), ("a\nc\n", "b\n"), code)
@@ -198,7 +203,8 @@ class Callbacks(RubyCase):
 
     def test_calls_are_limited(self):
         said = self.exception("3.times { |i| f(i) }", {"f": lambda i: i}, calls_max=2)
-        self.assertEqual(said["type"], "RuntimeError")
+        self.assertEqual((said["type"], said["message"]),
+                         ("RuntimeError", "Exceeded max tool calls (2)"))
         self.assertEqual(self.exception("f('x' * 200)", {"f": None}, value_max=100)["type"], "ArgumentError")
 
     def test_callbacks_stay_until_they_are_removed(self):
@@ -214,6 +220,20 @@ class Callbacks(RubyCase):
         self.assertEqual(self.value("1"), 1)
         self.driver.send({"op": "return", "call": call["call"], "value": 1})
         self.assertEqual(self.value("f(2)", {"f": lambda n: n}), 2)
+
+    def test_a_call_that_is_left_behind(self):
+        self.driver.start("$t = Thread.new { f rescue $!.message }; sleep 0.1; 1", callbacks=["f"])
+        call = self.driver.receive()
+        self.assertEqual(self.driver.finish().result["value"]["json"], 1)
+        self.assertIn("is over", self.value("$t.value"))
+        self.driver.send({"op": "return", "call": call["call"], "value": 1})
+        self.assertEqual(self.value("f", {"f": lambda: 2}), 2)
+
+    def test_a_timeout_around_a_call(self):
+        self.driver.start("require 'timeout'\nTimeout.timeout(0.1) { f }", callbacks=["f"])
+        self.driver.receive()
+        self.assertEqual(self.driver.finish().result["exception"]["type"], "Timeout::Error")
+        self.assertEqual(self.value("f", {"f": lambda: 2}), 2)
 
     def test_a_fork_does_not_call(self):
         step = self.run_step("Process.wait(fork { begin; f; rescue => e; puts e.class; end }); nil", {"f": None})
@@ -252,7 +272,9 @@ class Ends(RubyCase):
     def test_a_fork_that_comes_to_the_end_says_nothing(self):
         self.assertEqual(self.value("fork ? (Process.wait; 1) : 2"), 1)
         self.assertEqual(self.value("fork ? (Process.wait; $?.exitstatus) : exit(7)"), 7)
-        self.assertEqual(self.value("fork ? (Process.wait; 3) : raise('x')"), 3)
+        step = self.run_step("fork ? (Process.wait; $?.exitstatus) : raise('x')")
+        self.assertEqual((step.result["value"]["json"], step.stderr),
+                         (1, "<step 3>:1:in `<main>': x (RuntimeError)\n"))
 
 
 class Interrupts(RubyCase):
@@ -269,8 +291,8 @@ class Interrupts(RubyCase):
     def test_ensure_runs_and_rescue_can_catch_it(self):
         self.interrupted("begin; sleep; ensure; cleaned = 1; end")
         self.assertEqual(self.value("cleaned"), 1)
-        self.assertEqual(self.interrupted("begin; sleep; rescue Interrupt; 'caught'; end").result["value"],
-                         {"json": "caught"})
+        step = self.interrupted("begin; sleep; rescue Interrupt; 'caught'; end")
+        self.assertEqual(step.result["value"]["json"], "caught")
 
     def test_between_steps_nothing_happens(self):
         self.value("1")

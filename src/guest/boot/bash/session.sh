@@ -1,23 +1,25 @@
 # session - a Bash that lives on between steps (docs/SESSION-PROTOCOL.md).
 #
 # A step is evaluated by step.sh, sourced here at the top level: nothing is local, and `return` and
-# SIGINT have somewhere to go back to.  What a step leaves (variables, functions, options, directory,
-# traps, jobs, its status) is there for the next one, with these exceptions:
+# SIGINT have somewhere to go back to.  What a step leaves (variables, functions, options,
+# directory, traps, jobs, its status) is there for the next one, with these exceptions:
 #
-# - Descriptors 0 to 2 are the session's own at each beginning: `exec >file` lasts as long as its step.
+# - Descriptors 0 to 2 are the session's own at each beginning: `exec >file` lasts as long as its
+#   step.
 # - SIGINT ends the step with status 130; a trap for it lasts as long as its step.  Bash looks at it
-#   when the command in the foreground has ended, which must get it, too: it is for the process group.
+#   when the command in the foreground has ended, which must get it, too: it is for the process
+#   group.
 # - `set -e` ends the step and not the session, unless there is a trap of the program's for ERR.
-# - `exit`, and what makes any shell exit (`set -u`, ${x:?}), ends the session.  When the same step has
-#   set a trap for EXIT, that is not said here, but by the exit status alone.
+# - `exit`, and what makes any shell exit (`set -u`, ${x:?}), ends the session.  When the same step
+#   has set a trap for EXIT, that is not said here, but by the exit status alone.
 #
 # Names that begin with __vial are ours.  The channel is closed in every command that is executed; a
 # subshell that executes none holds it: Bash has no means against that.
 
 # ---- descriptors -----------------------------------------------------------------------------
 
-# Bash has no word for close-on-exec, but sets it where it puts a descriptor aside, and what it copies
-# has it from there.
+# Bash has no word for close-on-exec, but sets it where it puts a descriptor aside, and what it
+# copies has it from there.
 __vial_hide() { # DESCRIPTOR AS
   local aside=10
   while [[ -e /dev/fd/$aside ]]; do ((aside++)); done
@@ -115,7 +117,8 @@ __vial_hide 2 253
 eval "exec $VIAL_SESSION_FD<&-"
 unset VIAL_SESSION_FD
 __vial_step=${BASH_SOURCE%/*}/step.sh
-__vial_id='' __vial_status=0 __vial_busy='' __vial_options='' __vial_exit='' __vial_err='' __vial_debug=''
+__vial_id='' __vial_status=0 __vial_busy='' __vial_options=''
+__vial_exit='' __vial_err='' __vial_debug=''
 BASH_ARGV0=bash
 set -E # functions and subshells have the trap for ERR, too
 builtin trap "$__vial_on_int" INT
@@ -133,7 +136,7 @@ until __vial_read; __vial_new=$REPLY; __vial_read; [[ $__vial_new != +([0-9]) ]]
     __vial_options=${__vial_options//[^aefuvx]/}
     builtin set +aefuvx
     [[ ! $__vial_interrupted ]] || builtin trap - DEBUG
-    if [[ $__vial_code == *trap* ]]; then # not in a function: those have a trap for DEBUG of their own
+    if [[ $__vial_code == *trap* ]]; then # not in a function, which would have one of its own
       __vial_debug=$(builtin trap -p DEBUG)
       builtin trap - DEBUG
     fi

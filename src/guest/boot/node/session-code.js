@@ -1,10 +1,11 @@
 // session-code - what a step's text becomes, so that its names outlive it.
 //
-// A file's names end with the file.  A step's are properties of the global object: `let`, `const` and
-// `class` at its top level are declared as by `var`, so that a later step sees them and may declare
-// them again (and may assign to what was `const`).  A step that awaits, imports or returns becomes
-// the body of an async function whose declarations are assignments; its functions are declared by a
-// script of their own.  Whatever is taken away leaves blanks: lines, and mostly columns, stay as written.
+// A file's names end with the file.  A step's are properties of the global object: `let`, `const`
+// and `class` at its top level are declared as by `var`, so that a later step sees them and may
+// declare them again (and may assign to what was `const`).  A step that awaits, imports or returns
+// becomes the body of an async function whose declarations are assignments; its functions are
+// declared by a script of their own.  Whatever is taken away leaves blanks: lines, and mostly
+// columns, stay as written.
 'use strict';
 const vm = require('vm');
 
@@ -110,7 +111,8 @@ const asAssignment = (code, node, parent) => {
 };
 
 const asImport = (code, { start, end, source, specifiers }) => {
-  const [, word, attributes] = /^\s*(with|assert)\s*(\{.*\})/s.exec(code.slice(source.end, end)) ?? [];
+  const rest = code.slice(source.end, end);
+  const [, word, attributes] = /^\s*(with|assert)\s*(\{.*\})/s.exec(rest) ?? [];
   const from = `await ${IMPORT}(${source.raw}${word ? `, { ${word}: ${attributes} }` : ''})`;
   const parts = specifiers.map(({ type, local, imported }) => {
     if (type === 'ImportNamespaceSpecifier') return `${local.name} = ${from}`;
@@ -186,9 +188,9 @@ const understand = (code, options) => {
   return understand(apply(code, edits), options);
 };
 
-// The scripts to run one after the other.  The last one's value is the step's, if it `hasValue`, or with
-// `isBody` a function that gives it.  `fresh` are names to begin as undefined, `kept` those that
-// must only exist.
+// The scripts to run one after the other.  The last one's value is the step's, if it `hasValue`, or
+// with `isBody` a function that gives it.  `fresh` are names to begin as undefined, `kept` those
+// that must only exist.
 const compile = (text, filename, mode) => {
   const object = mode === 'cell' ? asObject(text) : null;
   const shift = object ? 1 : 0;
@@ -204,10 +206,12 @@ const compile = (text, filename, mode) => {
   const end = program.body.filter(({ type }) => type !== 'EmptyStatement').pop();
   const last = mode === 'cell' && end?.type === 'ExpressionStatement' ? end : null;
   if (!found.waits) {
-    return { ...found, scripts: [make(toScript(code, program), 0)], isBody: false, hasValue: last !== null };
+    const scripts = [make(toScript(code, program), 0)];
+    return { ...found, scripts, isBody: false, hasValue: last !== null };
   }
-  const body = make(toBody(code, program, found, last), OPEN.length);
-  return { ...found, scripts: [make(toFunctions(code, program), 0), body], isBody: true, hasValue: true };
+  const scripts = [make(toFunctions(code, program), 0),
+    make(toBody(code, program, found, last), OPEN.length)];
+  return { ...found, scripts, isBody: true, hasValue: true };
 };
 
 module.exports = { compile, IMPORT };

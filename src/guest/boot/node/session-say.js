@@ -6,6 +6,7 @@
 const { inspect, types: { isNativeError } } = require('util');
 
 const DEPTH_MAX = 100;
+const SHORT_MAX = 1000; // of JSON that has its text beside it
 const TEXT_MAX = 65536; // of a message or a traceback
 const FRAME = /^\s*at (?:(.*) \()?(.*?):(\d+):(\d+)\)?$/;
 const NODES = /^ +at .*\(?node:/;
@@ -37,7 +38,8 @@ const checkExact = (value, above) => {
   above.add(value);
   for (const key of keys) {
     const { get, enumerable } = Object.getOwnPropertyDescriptor(value, key);
-    if (typeof key === 'symbol' || get || !enumerable || LONE_SURROGATE.test(key)) throw new NotExact();
+    if (typeof key === 'symbol' || get || !enumerable) throw new NotExact();
+    if (LONE_SURROGATE.test(key)) throw new NotExact();
     checkExact(value[key], above);
   }
   above.delete(value);
@@ -65,7 +67,7 @@ const typeOf = (value) => {
 const toText = (value) => {
   try {
     return inspect(value, { depth: 4 });
-  } catch (error) {
+  } catch {
     return `[${typeOf(value)}: cannot be inspected]`;
   }
 };
@@ -74,7 +76,10 @@ const toText = (value) => {
 const sayValue = (value, max) => {
   if (value === undefined) return {};
   const json = toExactJson(value);
-  if (json !== null && Buffer.byteLength(json) <= max) return { value: { json: value } };
+  if (json !== null && Buffer.byteLength(json) <= max) {
+    const said = { json: value, type: typeOf(value) };
+    return { value: json.length <= SHORT_MAX ? { ...said, text: toText(value) } : said };
+  }
   const text = toText(value);
   const short = cutText(text, Math.floor(max / 6)); // a character may be \u1234
   const said = { value: { text: short, type: typeOf(value) } };
@@ -130,7 +135,8 @@ const lineOf = (stack, frames, file) => {
 const sayException = (error, file, sources, depth = 0) => {
   if (!isError(error)) {
     const text = cutText(toText(error), TEXT_MAX);
-    return { type: typeOf(error), message: text, traceback: `Uncaught ${text}`, line: null, frames: [] };
+    return { type: typeOf(error), message: text, traceback: `Uncaught ${text}`, line: null,
+      frames: [] };
   }
   const stack = ownStack(error);
   const frames = framesOf(stack, sources);

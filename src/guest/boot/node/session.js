@@ -1,16 +1,17 @@
 // session - a Node that lives on between steps (docs/SESSION-PROTOCOL.md).
 //
-// Between steps it waits for the channel and for nothing else: its event loop stands still, and what
-// earlier steps left there (timers, sockets, promises) goes on with the next step, before whose code
-// the loop turns once, so that what has become due is done.  A "cell" is over when its value is there (a promise
-// is waited for) and its calls have returned; a "script" when nothing is left to wait for, as a file's program
-// would be.  When nothing is left and the value still is not there, it never will be: an exception.
+// Between steps it waits for the channel and for nothing else: its event loop stands still, and
+// what earlier steps left there (timers, sockets, promises) goes on with the next step, before
+// whose code the loop turns once, so that what has become due is done.  A "cell" is over when its
+// value is there (a promise is waited for) and its calls have returned; a "script" when nothing is
+// left to wait for, as a file's program would be.  When nothing is left and the value still is not
+// there, it never will be: an exception.
 //
-// An exception that nobody catches is printed, as in Node's REPL, and ends nothing; only a script ends
-// with it.  SIGINT stops the code itself: also a loop without end, also one after an `await`, but not one that
-// a timer or a finished read has called (Node can terminate only what runs inside a vm script), nor
-// what is not JavaScript (execSync).  A step that waits is left as it is: what it waits for may still
-// come, in a later step.
+// An exception that nobody catches is printed, as in Node's REPL, and ends nothing; only a script
+// ends with it.  SIGINT stops the code itself: also a loop without end, also one after an `await`,
+// but not one that a timer or a finished read has called (Node can terminate only what runs inside
+// a vm script), nor what is not JavaScript (execSync).  A step that waits is left as it is: what it
+// waits for may still come, in a later step.
 //
 // Children do not get the channel: Node closes what it has inherited below 16 for them.
 'use strict';
@@ -108,7 +109,8 @@ const renewOutputs = () => {
   for (const [name, output] of Object.entries(outputs)) renew(name, output);
 };
 
-// A step that closed them is not to silence those after it, nor is a file to be opened in their place.
+// A step that closed them is not to silence those after it, nor is a file to be opened in their
+// place.
 const mendOutputs = () => {
   while (!isOpen(0)) openSync('/dev/null', 'r');
   for (const [name, output] of Object.entries(outputs)) {
@@ -163,13 +165,14 @@ class Channel {
 
   take(count) {
     if (count === 0) reallyExit(0); // the server has gone
+    const data = this.chunk.subarray(0, count);
     let from = 0;
-    for (let at; (at = this.chunk.indexOf(10, from)) >= 0 && at < count; from = at + 1) {
-      this.parts.push(Buffer.from(this.chunk.subarray(from, at)));
+    for (let at; (at = data.indexOf(10, from)) >= 0; from = at + 1) {
+      this.parts.push(Buffer.from(data.subarray(from, at)));
       this.lines.push(Buffer.concat(this.parts).toString());
       this.parts = [];
     }
-    if (from < count) this.parts.push(Buffer.from(this.chunk.subarray(from, count)));
+    if (from < count) this.parts.push(Buffer.from(data.subarray(from)));
   }
 }
 
@@ -179,7 +182,8 @@ const ENTER = '__enter__';
 const gate = new vm.Script(`${ENTER}()`, { filename: __filename });
 const isInterrupt = (error) => error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED';
 
-// A handler that process.on() knows nothing of: a step cannot remove it, and vm need not, which takes long.
+// A handler that process.on() knows nothing of: a step cannot remove it, and vm need not, which
+// takes long.
 const makeWatcher = () => {
   const { noDeprecation } = process;
   process.noDeprecation = true; // it is said on stderr otherwise
@@ -191,8 +195,8 @@ const makeWatcher = () => {
 };
 const watcher = makeWatcher();
 
-// Node ends what runs in a vm script at a SIGINT; so this is run in one.  After it Node would die of the next
-// one, so we are quick to have our handler back.
+// Node ends what runs in a vm script at a SIGINT; so this is run in one.  After it Node would die
+// of the next one, so we are quick to have our handler back.
 const interruptible = (work) => {
   const enter = () => {
     delete globalThis[ENTER];
@@ -228,7 +232,8 @@ const soon = (work) => setImmediate(guard(work));
 // ---- what a step finds -----------------------------------------------------------------------
 
 const define = (name, value, enumerable = true) => {
-  Object.defineProperty(globalThis, name, { configurable: true, enumerable, writable: true, value });
+  const how = { configurable: true, enumerable, writable: true, value };
+  Object.defineProperty(globalThis, name, how);
 };
 
 // Names are properties from the start, so that they are no accessors (as `crypto` is) and can be
@@ -277,7 +282,9 @@ const keepSource = (name, code) => {
 
 const call = (name, args) => new Promise((resolve, reject) => {
   if (!step) throw new Error(`${name}() called when no step runs`);
-  if (step.calls >= step.calls_max) throw new Error(`too many calls: a step may make ${step.calls_max}`);
+  if (step.calls >= step.calls_max) {
+    throw new Error(`Exceeded max tool calls (${step.calls_max})`);
+  }
   if (Buffer.byteLength(stringify(args)) > step.value_max) {
     throw new RangeError(`arguments of ${name}() are larger than ${step.value_max} bytes`);
   }
@@ -333,11 +340,13 @@ const settle = (which, outcome) => {
 
 const valueOf = (value) => {
   if (value !== undefined || step.mode !== 'function') return value;
-  return step.declaresResult || globalThis.result !== step.resultBefore ? globalThis.result : undefined;
+  const { result } = globalThis;
+  return step.declaresResult || result !== step.resultBefore ? result : undefined;
 };
 
 const evaluate = () => {
   const { scripts, fresh, kept, isBody, hasValue } = compile(step.code, step.name, step.mode);
+  if (step.check_only) return undefined;
   declare(fresh, kept);
   step.declaresResult = fresh.includes('result');
   step.resultBefore = globalThis.result;
@@ -352,9 +361,13 @@ const describe = () => {
   return step.mode === 'script' ? {} : sayValue(valueOf(value), max);
 };
 
-const isDone = () => step.outcome && (step.outcome.interrupted ||
-  ([...calls.values()].every(({ id }) => id !== step.id) && (step.mode !== 'script' || step.isDrained ||
-    'error' in step.outcome)));
+const hasOpenCalls = () => [...calls.values()].some(({ id }) => id === step.id);
+
+const isDone = () => {
+  if (!step.outcome || step.outcome.interrupted) return Boolean(step.outcome);
+  const mayLast = step.mode === 'script' && !('error' in step.outcome);
+  return !hasOpenCalls() && (!mayLast || Boolean(step.isDrained));
+};
 
 const stop = () => {
   outbox.length = 0;

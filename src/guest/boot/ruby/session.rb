@@ -1,8 +1,8 @@
 # session - a Ruby that lives on between steps (docs/SESSION-PROTOCOL.md).
 #
-# A step is evaluated where a file's code is, at the top level: its local variables, methods and constants are
-# there for the next.  The value is that of the last expression, as in irb.  Threads of earlier steps go on
-# between steps; what they print then is the next step's.
+# A step is evaluated where a file's code is, at the top level: its local variables, methods and
+# constants are there for the next.  The value is that of the last expression, as in irb.  Threads
+# of earlier steps go on between steps; what they print then is the next step's.
 #
 # SIGINT raises Interrupt in the step, never in here: it comes only where handle_interrupt lets it.
 # What is not Ruby (a long Integer operation, a match of a Regexp) ends first.
@@ -13,6 +13,7 @@ require "json"
 module VialSession
   VALUE_MAX = 1 << 20
   CALLS_MAX = 1000
+  SHORT_MAX = 1000 # of JSON that has its text beside it
   TEXT_MAX = 1 << 16 # of a message or a traceback
   DEPTH_MAX = 100
   SOURCES_MAX = 64 # steps whose text is kept for tracebacks
@@ -44,7 +45,7 @@ module VialSession
     # An interrupt may come while this waits, but nothing that was read is lost with it.
     def receive
       until (line = @unread.slice!(/\A.*\n/n))
-        Thread.handle_interrupt(Interrupt => :immediate) { IO.select([@io]) }
+        Thread.handle_interrupt(Object => :immediate) { IO.select([@io]) }
         chunk = @io.read_nonblock(1 << 16, exception: false)
         exit!(0) if chunk.nil? # the server has gone
         @unread << chunk unless chunk == :wait_readable
@@ -55,46 +56,63 @@ module VialSession
     end
   end
 
-  # Calls out: the thread that waits for one reads for all.
-  class Calls
+  # What has been received.  Any thread may wait for something, and one of those that do reads for
+  # all.  Nothing but an interrupt of the waiting itself comes in between, so no message is lost.
+  class Inbox
+    OVER = { "op" => "raise", "type" => "RuntimeError",
+             "message" => "the step that made this call is over" }.freeze
+
     def initialize(channel)
       @channel = channel
       @lock = Mutex.new
       @changed = ConditionVariable.new
+      @runs = []
       @answers = {} # number => nil while it is open
       @last = 0
       @is_reading = false
     end
 
-    def make(step, name, args, kwargs)
-      Thread.handle_interrupt(Interrupt => :never) do
-        @lock.synchronize do
-          number = @last += 1
-          @answers[number] = nil
-          @channel.send({ op: "call", id: step.id, call: number, name:, args:, kwargs: })
-          wait(number)
-        ensure
-          @answers.delete(number)
-        end
+    def next_run
+      exclusively do
+        wait_until { @runs.any? }
+        @runs.shift
       end
     end
 
-    def take(message)
-      @answers[message["call"]] = message if @answers.key?(message["call"])
+    def call(message)
+      exclusively do
+        number = @last += 1
+        @answers[number] = nil
+        @channel.send({ **message, call: number })
+        wait_until { @answers[number] }
+        @answers[number]
+      ensure
+        @answers.delete(number)
+      end
+    end
+
+    # What still waits, in threads that the step has left behind, waits in vain.
+    def end_calls
+      exclusively do
+        @answers.transform_values! { |answer| answer || OVER }
+        @changed.broadcast
+      end
     end
 
     private
 
-    def wait(number)
-      until @answers[number]
+    def exclusively(&work)
+      Thread.handle_interrupt(Object => :never) { @lock.synchronize(&work) }
+    end
+
+    def wait_until
+      until yield
         if @is_reading
-          Thread.handle_interrupt(Interrupt => :immediate) { @changed.wait(@lock) }
+          Thread.handle_interrupt(Object => :immediate) { @changed.wait(@lock) }
         else
           take(read)
-          @changed.broadcast
         end
       end
-      @answers[number]
     end
 
     def read
@@ -106,6 +124,14 @@ module VialSession
       @is_reading = false
       @changed.broadcast
     end
+
+    def take(message)
+      if message["op"] == "run"
+        @runs << message
+      elsif @answers.key?(message["call"])
+        @answers[message["call"]] = message
+      end
+    end
   end
 
   # Values and exceptions as they go over the channel.
@@ -116,13 +142,18 @@ module VialSession
       return {} if NilClass === value # a BasicObject has no nil?
 
       json = JSON.generate(value, max_nesting: 0) if exact?(value, 0)
-      return { value: { json: value } } if json && json.bytesize <= max
+      return { value: exact(value, json) } if json && json.bytesize <= max
 
       text = text_of(value)
       short = cut(text, max / 6) # a character may be \u1234
       said = { value: { text: short, type: class_name(value) } }
       said[:cut] = true if json || short != text
       said
+    end
+
+    def exact(value, json)
+      said = { json: value, type: class_name(value) }
+      json.size > SHORT_MAX ? said : { **said, text: text_of(value) }
     end
 
     # Whether JSON says exactly this.
@@ -175,8 +206,8 @@ module VialSession
       message = cut(message_of(error), TEXT_MAX)
       lines = backtrace_of(error)
       frames = lines.filter_map { |line| frame(line, sources) }.reverse
-      said = { type: error.class.name || "Exception", message:, line: line_of(error, message, frames, file),
-               frames: }
+      said = { type: error.class.name || "Exception", message:,
+               line: line_of(error, message, frames, file), frames: }
       said[:traceback] = cut(traceback(error, message, lines), TEXT_MAX) if depth.zero?
       cause = error.cause
       said[:cause] = exception(cause, file, sources, depth + 1) if cause && depth < 8
@@ -218,30 +249,31 @@ module VialSession
     end
   end
 
-  Step = Struct.new(:id, :code, :mode, :name, :globals, :callbacks, :calls_max, :value_max, :calls) do
+  Step = Struct.new(:id, :code, :mode, :name, :globals, :callbacks, :calls_max, :value_max,
+                    :check_only, :calls) do
     def self.from(message)
       id = message["id"]
       new(id, message["code"], message.fetch("mode", "cell"), message.fetch("name", "<step #{id}>"),
           message.fetch("globals", {}), message["callbacks"],
-          message.fetch("calls_max", CALLS_MAX), message.fetch("value_max", VALUE_MAX), 0)
+          message.fetch("calls_max", CALLS_MAX), message.fetch("value_max", VALUE_MAX),
+          message["check_only"], 0)
     end
   end
 
-  # Standard output and error: a step that closed them is not to silence those after it.
+  # Standard output and error, which each step has as the first one had them.
   class Outputs
     def initialize
       @spares = [[STDOUT, 1, STDOUT.dup], [STDERR, 2, STDERR.dup]]
     end
 
-    # Ruby never closes the descriptors of these two, but the program may.
     def mend
       @spares.each do |stream, descriptor, spare|
-        stream.send(:initialize, descriptor, "w") if stream.closed?
-        stream.reopen(spare) unless open?(stream)
+        stream.send(:initialize, descriptor, "w") if stream.closed? # which leaves the descriptor open
+        stream.reopen(spare)
+        stream.sync = true
       end
-      STDOUT.sync = STDERR.sync = true
-      $stdout = STDOUT if closed?($stdout)
-      $stderr = STDERR if closed?($stderr)
+      $stdout = STDOUT
+      $stderr = STDERR
     end
 
     def flush
@@ -251,20 +283,6 @@ module VialSession
         next
       end
     end
-
-    private
-
-    def open?(stream)
-      stream.stat && true
-    rescue SystemCallError
-      false
-    end
-
-    def closed?(stream)
-      stream.closed?
-    rescue StandardError
-      false
-    end
   end
 
   class Session
@@ -273,7 +291,7 @@ module VialSession
 
     def initialize(descriptor)
       @channel = Channel.new(descriptor)
-      @calls = Calls.new(@channel)
+      @inbox = Inbox.new(@channel)
       @outputs = Outputs.new
       @sources = {}
       @callbacks = []
@@ -288,10 +306,7 @@ module VialSession
       trap_interrupts
       @channel.send({ op: "ready" })
       Thread.handle_interrupt(Interrupt => :never) do
-        loop do
-          message = @channel.receive
-          message["op"] == "run" ? run(Step.from(message)) : @calls.take(message)
-        end
+        loop { run(Step.from(@inbox.next_run)) }
       end
     end
 
@@ -299,11 +314,11 @@ module VialSession
       step = @step
       raise RuntimeError, "#{name} is not to be called here", outside if step.nil? || !ours?
       if (step.calls += 1) > step.calls_max
-        raise RuntimeError, "too many calls: a step may make #{step.calls_max}", outside
+        raise RuntimeError, "Exceeded max tool calls (#{step.calls_max})", outside
       end
 
       check_arguments(step, name, [args, kwargs])
-      answer = @calls.make(step, name, args, kwargs)
+      answer = @inbox.call({ op: "call", id: step.id, name:, args:, kwargs: })
       return answer["value"] if answer["op"] == "return"
 
       type, message = answer.values_at("type", "message")
@@ -347,10 +362,17 @@ module VialSession
       @step = step
       prepare(step)
       said = evaluate(step)
-      exit(0) unless ours? # a fork that came to the step's end
+      end_fork(said) unless ours?
       @outputs.flush
       @step = nil
+      @inbox.end_calls
       @channel.send({ op: "result", id: step.id, **said })
+    end
+
+    # A process that a step has forked, and that came to the step's end: as it would end a program.
+    def end_fork(said)
+      $stderr.puts(said[:exception][:traceback]) if said[:exception]
+      exit(!said[:exception])
     end
 
     def prepare(step)
@@ -369,7 +391,9 @@ module VialSession
     end
 
     def set_callbacks(names)
-      @callbacks.each { |name| Object.remove_method(name) if Object.private_method_defined?(name, false) }
+      @callbacks.each do |name|
+        Object.remove_method(name) if Object.private_method_defined?(name, false)
+      end
       @callbacks = names.map { |item| item.is_a?(Hash) ? item["name"] : item }
       session = self
       @callbacks.each do |name|
@@ -383,7 +407,7 @@ module VialSession
       @is_running = true
       begin
         Thread.handle_interrupt(Interrupt => :immediate) do
-          value = step.mode == "function" ? call_body(step) : eval_step(step.code, step)
+          value = value_of(step)
           step.mode == "script" ? {} : Say.value(value, step.value_max)
         end
       ensure
@@ -405,6 +429,14 @@ module VialSession
       nil
     end
 
+    def value_of(step)
+      if step.check_only
+        RubyVM::InstructionSequence.compile(step.code, step.name)
+        return
+      end
+      step.mode == "function" ? call_body(step) : eval_step(step.code, step)
+    end
+
     def eval_step(code, step)
       eval(code, TOPLEVEL_BINDING, step.name, 1)
     end
@@ -416,7 +448,9 @@ module VialSession
         TOPLEVEL_BINDING.local_variable_set(name, nil)
       end
       value = eval_step("lambda do #{step.code}\nnil\nend.call", step)
-      NilClass === value && names.include?(:result) ? TOPLEVEL_BINDING.local_variable_get(:result) : value
+      return value unless NilClass === value && names.include?(:result)
+
+      TOPLEVEL_BINDING.local_variable_get(:result)
     rescue SyntaxError
       eval_step(step.code, step) # which says it with the right name
     end
