@@ -554,8 +554,6 @@ class Callbacks(Case):
                          list(range(1, 21)))
         self.assertEqual(self.calls("t = asyncio.create_task(add(1, 1))\nawait t"), 2)
         self.assertEqual(self.calls("async def f(): return await add(3, 4)\nasyncio.run(f())"), 7)
-        self.assertEqual(self.calls("async def f(): return await asyncio.to_thread(add, 3, 4)\n"
-                                    "await f()") if sys.version_info >= (3, 9) else 7, 7)
 
     def test_declared_kinds(self):
         kinds = [{"name": "add", "kind": "sync"}, {"name": "echo", "kind": "async"}]

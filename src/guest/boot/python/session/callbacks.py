@@ -177,17 +177,18 @@ class Callbacks:
         number, call = self._start(name, args, kwargs, None)
         try:
             while call.answer is None:
-                self._wait(call)
+                self._wait(number, call)
         finally:
             self._open.pop(number, None)
             self._hand_on()
         return call.result()
 
-    def _wait(self, call):
+    def _wait(self, number, call):
         with self._lock:
-            is_led = self._is_led
-            self._is_led = True
-        if is_led:
+            # One that is not open any more has been answered, and is about to be woken.
+            leads = not self._is_led and number in self._open
+            self._is_led = self._is_led or leads
+        if not leads:
             call.sleep(self.interrupts)
             return
         try:

@@ -10,7 +10,6 @@ import json
 import os
 from _socket import AF_UNIX, MSG_DONTWAIT, SOCK_STREAM, socket
 from _thread import allocate_lock
-from os import _exit as exit_now
 from select import POLLIN, poll
 
 from .interrupt import interruptible
@@ -127,6 +126,3 @@ class Channel:
         if other is not None:
             waiting.register(other, POLLIN)
         return any(fd == other for fd, _ in waiting.poll())
-
-    def hang_up(self):
-        exit_now(LOST)

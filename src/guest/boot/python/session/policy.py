@@ -409,8 +409,8 @@ class Guard:
 
     def _check_path(self, event, args):
         path = args[0]
-        if isinstance(path, int) or path is None or path == ":memory:":
-            return  # a descriptor, which is open already
+        if isinstance(path, int) or path in (None, ":memory:", b":memory:"):
+            return  # a descriptor, which is open already; or no file at all
         text = os.path.abspath(os.fsdecode(path))
         writes = event not in ("open", "os.listdir", "os.scandir", "os.listxattr", "os.getxattr") or \
             (event == "open" and _writes(*args[1:]))

@@ -5,10 +5,11 @@ Nothing here imports a library: what the program has not loaded it cannot have m
 import base64
 import io
 import sys
+from json import loads
 
 from .values import Inexact, clean, cut, to_json, to_text, TEXT_BESIDE
 
-# The methods that notebooks know; what is first found for a type is used.
+# The methods that notebooks know.
 METHODS = (
     ("_repr_html_", "text/html"),
     ("_repr_svg_", "image/svg+xml"),
@@ -21,10 +22,6 @@ METHODS = (
 TEXT_TYPES = ("text/", "image/svg+xml", "application/javascript", "application/xml")
 PLOTLY = "application/vnd.plotly.v1+json"
 ROWS_MAX = 1000  # of a table's data
-
-
-class Raw(str):
-    """JSON, already written."""
 
 
 class Forms:
@@ -54,7 +51,7 @@ def _call(value, name):
 def _is_from(value, package, *names):
     """A library's class, or one derived from it."""
     return package in sys.modules and any(
-        base.__name__ in names and base.__module__.split(".")[0] == package
+        base.__name__ in names and str(base.__module__).split(".")[0] == package
         for base in type(value).__mro__)
 
 
@@ -65,14 +62,14 @@ def _figure_forms(figure):
 
 
 def _plotly_forms(figure):
-    return {PLOTLY: Raw(figure.to_json()),
+    return {PLOTLY: loads(figure.to_json()),
             "text/html": figure.to_html(full_html=False, include_plotlyjs="cdn")}
 
 
 def _table_forms(table):
     """The rows as data: what _repr_html_ shows is for the eye."""
     data = table.head(ROWS_MAX).to_json(orient="split", date_format="iso", default_handler=str)
-    forms = {"application/json": Raw(data)}
+    forms = {"application/json": loads(data)}
     html = _call(table, "_repr_html_")
     return dict(forms, **{"text/html": html} if html else {})
 
@@ -101,7 +98,7 @@ def _forms_of_kind(value):
 # ---- any value -------------------------------------------------------------------------------
 
 def _forms(value):
-    """MIME type to str, bytes, Raw or what JSON has."""
+    """MIME type to str, bytes or what JSON has."""
     if type(value).__module__ == "builtins":
         return {}
     forms = _forms_of_kind(value)
@@ -125,23 +122,17 @@ def _forms(value):
 
 def _form_to_json(mime, form, limit):
     """JSON text of one form.  Raises Inexact when there is none, or none that fits."""
-    if isinstance(form, Raw):
-        text = str(form)
-    elif _is_json(mime):
+    if _is_json(mime):
         return to_json(form, limit)
-    elif isinstance(form, str):
-        text = to_json(clean(form), limit)
-    elif isinstance(form, (bytes, bytearray, memoryview)):
-        data = bytes(form)
+    if isinstance(form, (bytes, bytearray, memoryview)):
+        form = bytes(form)
         if mime.startswith(TEXT_TYPES):
-            text = to_json(data.decode("utf-8", "replace"), limit)
+            form = form.decode("utf-8", "replace")
         else:
-            text = '"%s"' % base64.b64encode(data).decode()
-    else:
+            form = base64.b64encode(form).decode()
+    if not isinstance(form, str):
         raise Inexact("%s cannot be %s" % (mime, type(form).__name__))
-    if len(text) > limit:
-        raise Inexact("more than %d bytes" % limit, is_large=True)
-    return text
+    return to_json(clean(form), limit)
 
 
 class Bundle:
@@ -245,13 +236,13 @@ class Patches:
         }
 
     def install(self):
-        for name in list(self._patches):
+        for name, patch in self._patches.items():
             if name in sys.modules:
-                self._patches.pop(name)(sys.modules[name])
+                patch(sys.modules[name])
         sys.meta_path.insert(0, self)
 
     def find_spec(self, name, path=None, target=None):
-        patch = self._patches.pop(name, None)
+        patch = self._patches.get(name)
         if patch is None:
             return None
         for finder in sys.meta_path:

@@ -8,10 +8,11 @@ import atexit
 import builtins
 import os
 import sys
+from os import _exit as exit_now  # a program may put something else in its place
 
 from . import failure, rich
 from .callbacks import CallbackError, Callbacks
-from .channel import Channel, Lost, exit_now, to_bytes
+from .channel import LOST, Channel, Lost, to_bytes
 from .interrupt import Interrupts, interruptible
 from .policy import Guard, PolicyError
 from .step import Runner, Sources, compile_step, make_main
@@ -55,21 +56,21 @@ class Session:
         self.interrupts.install()
 
     def serve(self):
-        self.prepare()
         try:
+            self.prepare()
             self.channel.send({"op": "ready"})
             while True:
                 for message in self._receive():
                     self.run(message)
-        except Lost:
-            self.channel.hang_up()
+        finally:  # whatever it was, a driver that says nothing must not look like one that works
+            exit_now(LOST)
 
     def _receive(self):
         while True:
             try:
                 return self.channel.receive()
             except (Lost, ValueError):
-                self.channel.hang_up()
+                exit_now(LOST)
             except BaseException:  # of a signal handler that the program has left behind
                 continue
 
@@ -90,7 +91,7 @@ class Session:
         try:
             self.channel.send_bytes(result)
         except Lost:
-            self.channel.hang_up()
+            exit_now(LOST)
         except BaseException:
             exit_now(BROKEN)
         if self.exit_code is not None:

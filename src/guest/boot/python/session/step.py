@@ -43,10 +43,12 @@ def compile_cell(code, name):
     if not tree.body or not isinstance(tree.body[-1], ast.Expr):
         return Compiled(compile(tree, name, "exec", flags, dont_inherit=True))
     last = ast.Expression(tree.body.pop().value)
-    body = compile(tree, name, "exec", flags, dont_inherit=True)
-    flags |= body.co_flags & FUTURES
-    codes = [body] if tree.body else []
-    return Compiled(*codes, compile(last, name, "eval", flags, dont_inherit=True))
+    codes = []
+    if tree.body:
+        codes.append(compile(tree, name, "exec", flags, dont_inherit=True))
+        flags |= codes[0].co_flags & FUTURES
+    codes.append(compile(last, name, "eval", flags, dont_inherit=True))
+    return Compiled(*codes)
 
 
 def compile_function(code, name):
