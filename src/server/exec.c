@@ -1,0 +1,229 @@
+/*
+ * exec - POST /exec: a program in, its output out, or one line about what went wrong.
+ *
+ * The contract is another system's, as in execute.c; docs/API.md has it.
+ */
+#include "base/utf8.h"
+#include "server/manner.h"
+#include "server/slice.h"
+#include "server/snippet.h"
+
+#include <string.h>
+
+enum {
+	TIMEOUT_MS = 10000,
+	OUTPUT_CHARACTERS = 16384, /* of either, silently cut */
+	DETAIL_CHARACTERS = 8192,
+};
+
+/*
+ * To these clients an exit is an exception like any other, which an interpreter that exits
+ * does not show.  Only for programs that mention it.
+ */
+static const char wrapper[] =
+	"def _run():\n"
+	"    import os, sys\n"
+	"    with open('" SNIPPET_NAME "', 'rb') as file:\n"
+	"        text = file.read()\n"
+	"    try:\n"
+	"        exec(compile(text, '<string>', 'exec'), globals())\n"
+	"    except SystemExit as end:\n"
+	"        line = 'Traceback (most recent call last):\\nSystemExit: %s\\n' % end\n"
+	"        os.write(2, line.encode(errors='replace'))\n"
+	"        sys.exit(1)\n"
+	"_run()\n";
+
+/* ---- answers --------------------------------------------------------------------------- */
+
+static void write_failure(struct json *j, const struct failure *f)
+{
+	json_string(j, "detail", f->err.msg);
+}
+
+const struct manner exec_manner = { NULL, true, write_failure };
+
+static void reply(struct exchange *x, unsigned status, const char *key, const char *bytes,
+		  size_t len, uint64_t characters)
+{
+	auto_buf struct buf repaired = BUF_INIT(SIZE_MAX / 2), text = BUF_INIT(SIZE_MAX / 2);
+	struct json j = { .out = &text };
+
+	utf8_repair(&repaired, bytes, len);
+	json_open(&j, NULL, '{');
+	json_bytes(&j, key, buf_str(&repaired),
+		   snippet_cut(buf_str(&repaired), repaired.len, characters));
+	json_close(&j);
+	buf_add_char(&text, '\n');
+	if (text.dropped || repaired.dropped)
+		exchange_fail(x, &(struct failure){ .err = { .code = ERR_SYS,
+							     .msg = "no memory for the answer" } });
+	else
+		exchange_reply(x, status, &text);
+}
+
+/* As its validation words it: a list of what is wrong, and where. */
+static void refuse(struct exchange *x, const char *member, const char *message, const char *type)
+{
+	auto_buf struct buf text = BUF_INIT(4096);
+	struct json j = { .out = &text };
+
+	json_open(&j, NULL, '{');
+	json_open(&j, "detail", '[');
+	json_open(&j, NULL, '{');
+	json_string(&j, "type", type);
+	json_open(&j, "loc", '[');
+	json_string(&j, NULL, "body");
+	if (member)
+		json_string(&j, NULL, member);
+	json_close(&j);
+	json_string(&j, "msg", message);
+	json_close(&j);
+	json_close(&j);
+	json_close(&j);
+	buf_add_char(&text, '\n');
+	exchange_reply(x, 422, &text);
+}
+
+/* ---- one line -------------------------------------------------------------------------- */
+
+static bool starts(const char *at, const char *end, const char *with)
+{
+	size_t len = strlen(with);
+
+	return (size_t)(end - at) >= len && memcmp(at, with, len) == 0;
+}
+
+/* Where the last exception names itself, after its frames; NULL: nowhere. */
+static const char *find_exception(const char *text, const char *end)
+{
+	const char *found = NULL;
+	bool in_frames = false;
+
+	for (const char *at = text, *next; at < end; at = next) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		next = newline ? newline + 1 : end;
+		if (starts(at, end, "Traceback (most recent call last):") ||
+		    starts(at, end, "  File \"")) {
+			in_frames = true;
+		} else if (in_frames && *at != ' ') {
+			found = at;
+			in_frames = false;
+		}
+	}
+	return found;
+}
+
+/* "Type: message", the type without its module, and with its colon even when there is no message. */
+static void add_exception(struct buf *out, const char *at, const char *end)
+{
+	const char *type_end = at;
+
+	while (type_end < end && *type_end != ':' && *type_end != '\n')
+		type_end++;
+	for (const char *dot = at; dot < type_end; dot++)
+		if (*dot == '.')
+			at = dot + 1;
+	buf_add(out, at, (size_t)(type_end - at));
+	if (type_end == end || *type_end != ':')
+		buf_add_str(out, ": ");
+	buf_add(out, type_end, (size_t)(end - type_end));
+	if (end == at || end[-1] != '\n')
+		buf_add_char(out, '\n');
+}
+
+static void add_detail(struct buf *out, const struct vial_result *result)
+{
+	const char *text = result->err.data, *end = text + result->err.len;
+	const char *found = find_exception(text, end);
+
+	if (result->oom)
+		buf_add_str(out, "Memory limit exceeded\n");
+	else if (result->exception.type[0] && found)
+		add_exception(out, found, end);
+	else if (result->exception.type[0])
+		buf_printf(out, "%s: %s\n", result->exception.type, result->exception.message);
+	else if (result->outcome == VIAL_CANCELLED)
+		buf_add_str(out, "Cancelled\n");
+	else if (result->signal)
+		buf_printf(out, "Killed by signal %d\n", result->signal);
+	else
+		buf_printf(out, "SystemExit: %d\n", result->exit_code);
+}
+
+static void answer(struct snippet *s, const struct vial_result *result, const struct buf *note)
+{
+	static const char late[] = "Execution timed out";
+	auto_buf struct buf detail = BUF_INIT(SIZE_MAX / 2);
+
+	(void)note;
+	if (result->timed_out) {
+		reply(s->x, 408, "detail", late, strlen(late), DETAIL_CHARACTERS);
+	} else if (result->outcome == VIAL_EXITED && result->exit_code == 0) {
+		reply(s->x, 200, "output", result->out.data, result->out.len, OUTPUT_CHARACTERS);
+	} else {
+		add_detail(&detail, result);
+		reply(s->x, 400, "detail", buf_str(&detail), detail.len, DETAIL_CHARACTERS);
+	}
+}
+
+/* ---- the request ----------------------------------------------------------------------- */
+
+static bool mentions_exit(const struct buf *code)
+{
+	static const char *const words[] = { "exit", "quit", "Exit" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (memmem(buf_str(code), code->len, words[i], strlen(words[i])))
+			return true;
+	return false;
+}
+
+/* False: it has been answered. */
+static bool read_request(struct snippet *s)
+{
+	struct slice all, code = { NULL, 0 };
+	struct slice_item item;
+	bool is_json = snippet_is_json(exchange_type(s->x));
+	struct err e;
+
+	if (is_json && slice_check(&all, s->body, s->body_len, &e) < 0) {
+		refuse(s->x, NULL, "JSON decode error", "json_invalid");
+		return false;
+	}
+	if (!is_json || slice_kind(all) != '{') {
+		refuse(s->x, NULL,
+		       "Input should be a valid dictionary or object to extract fields from",
+		       "model_attributes_type");
+		return false;
+	}
+	for (size_t at = 0; slice_next(&item, &at, all);)
+		if (slice_is(item.key, "code"))
+			code = item.value;
+	if (!code.at) {
+		refuse(s->x, "code", "Field required", "missing");
+		return false;
+	}
+	if (slice_kind(code) != '"') {
+		refuse(s->x, "code", "Input should be a valid string", "string_type");
+		return false;
+	}
+	s->source.code = (struct buf)BUF_INIT(s->body_len);
+	slice_text(&s->source.code, code);
+	return true;
+}
+
+void exec_post(struct exchange *x, void *arg)
+{
+	struct snippet *s = snippet_create(arg, x);
+
+	if (!s)
+		return;
+	if (!read_request(s)) {
+		snippet_free(s);
+		return;
+	}
+	s->timeout_ms = TIMEOUT_MS;
+	s->wrapper = mentions_exit(&s->source.code) ? wrapper : NULL;
+	s->answer = answer;
+	snippet_start(s);
+}

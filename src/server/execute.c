@@ -1,0 +1,275 @@
+/*
+ * execute - POST /execute: a program in, its streams and one of three words out.
+ *
+ * The contract is another system's: the order in which things are missed, the texts, the statuses and the headers
+ * are what its clients look for.  docs/API.md has it.
+ */
+#include "base/utf8.h"
+#include "server/manner.h"
+#include "server/slice.h"
+#include "server/snippet.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TIMEOUT_MAX_S = 3600 }; /* more is taken for this */
+
+/* nosniff is on every answer of ours. */
+static const char *const headers[][2] = {
+	{ "Strict-Transport-Security", "max-age=31536000; includeSubDomains" },
+	{ "X-Frame-Options", "SAMEORIGIN" },
+	{ "X-XSS-Protection", "1; mode=block" },
+	{ NULL, NULL },
+};
+
+/* ---- answers --------------------------------------------------------------------------- */
+
+static void write_answer(struct json *j, const char *status, const char *out, size_t out_len,
+			 const char *err, size_t err_len)
+{
+	json_string(j, "process_status", status);
+	json_bytes(j, "stdout", out, out_len);
+	json_bytes(j, "stderr", err, err_len);
+}
+
+static void write_failure(struct json *j, const struct failure *f)
+{
+	write_answer(j, "error", "", 0, f->err.msg, strlen(f->err.msg));
+}
+
+const struct manner execute_manner = { headers, true, write_failure };
+
+static void refuse(struct exchange *x, const char *text)
+{
+	struct failure f = { .status = 400 };
+
+	(void)err_set(&f.err, ERR_INVALID, "%s", text);
+	exchange_fail(x, &f);
+}
+
+static void reply(struct exchange *x, const char *status, const struct buf *out,
+		  const struct buf *err)
+{
+	auto_buf struct buf text = BUF_INIT(SIZE_MAX / 2); /* bounded by what a run may say */
+	struct json j = { .out = &text };
+
+	json_open(&j, NULL, '{');
+	write_answer(&j, status, buf_str(out), out->len, buf_str(err), err->len);
+	json_close(&j);
+	buf_add_char(&text, '\n');
+	if (text.dropped || out->dropped || err->dropped)
+		exchange_fail(x, &(struct failure){ .err = { .code = ERR_SYS,
+							     .msg = "no memory for the answer" } });
+	else
+		exchange_reply(x, 200, &text);
+}
+
+static void reply_timeout(struct exchange *x)
+{
+	auto_buf struct buf out = BUF_INIT(1), err = BUF_INIT(16);
+
+	buf_add_str(&err, "Timed out\n");
+	reply(x, "timeout", &out, &err);
+}
+
+/* ---- what the program wrote ------------------------------------------------------------ */
+
+/* As text; what is beyond a limit is cut, and that is said. */
+static void add_stream(struct buf *ret, const struct vial_bytes *stream, int64_t max_characters)
+{
+	static const char half[] = "\xef\xbf\xbd"; /* what repairing makes of half a character */
+	auto_buf struct buf text = BUF_INIT(SIZE_MAX / 2);
+	bool is_cut = stream->dropped > 0;
+
+	utf8_repair(&text, stream->data, stream->len);
+	size_t len = text.len;
+	if (is_cut && len >= strlen(half) &&
+	    memcmp(text.data + len - strlen(half), half, strlen(half)) == 0)
+		len -= strlen(half);
+	if (max_characters >= 0) {
+		size_t kept = snippet_cut(buf_str(&text), len, (uint64_t)max_characters);
+		is_cut |= kept < len;
+		len = kept;
+	}
+	buf_add(ret, buf_str(&text), len);
+	ret->dropped += text.dropped;
+	if (is_cut)
+		buf_add_str(ret, "<output cut>");
+	if (max_characters >= 0 && (len || is_cut))
+		buf_add_char(ret, '\n');
+}
+
+/* Python shows a program that it cannot compile without the head that all else has. */
+static void add_errors(struct buf *ret, const struct vial_result *result, int64_t max_characters)
+{
+	static const char header[] = "Traceback (most recent call last):\n";
+	auto_buf struct buf text = BUF_INIT(SIZE_MAX / 2);
+	struct vial_bytes stream = result->err;
+
+	if (snippet_is_no_program(result)) {
+		const char *data = stream.data, *found = strstr(data, "  File \"");
+		size_t before = found && (found == data || found[-1] == '\n')
+					? (size_t)(found - data)
+					: 0;
+		buf_add(&text, data, before);
+		buf_add_str(&text, header);
+		buf_add(&text, data + before, stream.len - before);
+		stream = (struct vial_bytes){ buf_str(&text), text.len, stream.dropped };
+		ret->dropped += text.dropped;
+	}
+	add_stream(ret, &stream, max_characters);
+}
+
+/* An end that leaves no trace in what the program wrote. */
+static void explain(struct buf *err, const struct vial_result *result)
+{
+	if (err->len)
+		return;
+	if (result->oom)
+		buf_add_str(err, "MemoryError: the memory limit was exceeded\n");
+	else if (result->outcome == VIAL_CANCELLED)
+		buf_add_str(err, "Cancelled\n");
+	else if (result->signal)
+		buf_printf(err, "Killed by signal %d (SIG%s)\n", result->signal,
+			   sigabbrev_np(result->signal) ? sigabbrev_np(result->signal) : "?");
+}
+
+static void answer(struct snippet *s, const struct vial_result *result, const struct buf *note)
+{
+	auto_buf struct buf out = BUF_INIT(SIZE_MAX / 2), err = BUF_INIT(SIZE_MAX / 2);
+	bool is_fine = result->outcome == VIAL_EXITED && result->exit_code == 0;
+
+	if (result->timed_out) {
+		reply_timeout(s->x);
+		return;
+	}
+	add_stream(&out, &result->out, s->max_characters);
+	add_errors(&err, result, s->max_characters);
+	if (!is_fine)
+		explain(&err, result);
+	buf_add(&err, buf_str(note), note->len);
+	reply(s->x, is_fine ? "completed" : "error", &out, &err);
+}
+
+/* ---- the request ----------------------------------------------------------------------- */
+
+struct members {
+	struct slice code, timeout, language, max_characters;
+};
+
+static void read_members(struct members *ret, struct slice body)
+{
+	struct slice_item item;
+
+	if (slice_kind(body) != '{')
+		return;
+	for (size_t at = 0; slice_next(&item, &at, body);) {
+		if (slice_is(item.key, "generated_code"))
+			ret->code = item.value;
+		else if (slice_is(item.key, "timeout"))
+			ret->timeout = item.value;
+		else if (slice_is(item.key, "language"))
+			ret->language = item.value;
+		else if (slice_is(item.key, "max_output_characters"))
+			ret->max_characters = item.value;
+	}
+}
+
+/* The first thing that is wrong; NULL: nothing is. */
+static const char *check_members(const struct members *m)
+{
+	if (!m->code.at)
+		return "Missing required field: generated_code";
+	if (!m->timeout.at)
+		return "Missing required field: timeout";
+	if (!m->language.at)
+		return "Missing required field: language";
+	if (!slice_is(m->language, "python"))
+		return "Only python execution is supported";
+	if (slice_kind(m->code) != '"')
+		return "generated_code must be a string";
+	if (slice_kind(m->timeout) != '0')
+		return "timeout must be a number";
+	return NULL;
+}
+
+/* In milliseconds; 0: time is up at once. */
+static uint64_t read_timeout(struct slice number)
+{
+	char text[64] = "";
+
+	(void)snprintf(text, sizeof(text), "%.*s", (int)(number.len < 63 ? number.len : 63),
+		       number.at);
+	double seconds = strtod(text, NULL);
+	if (!(seconds > 0))
+		return 0;
+	if (seconds > TIMEOUT_MAX_S)
+		seconds = TIMEOUT_MAX_S;
+	return (uint64_t)ceil(seconds * 1000);
+}
+
+static const char *read_maximum(int64_t *ret, struct slice value)
+{
+	if (!value.at || slice_kind(value) == 'n')
+		return NULL;
+	if (slice_kind(value) != '0' || slice_int(ret, value) < 0 || *ret < 0)
+		return "max_output_characters must be a whole number, not below 0";
+	return NULL;
+}
+
+static const char *read_request(struct snippet *s)
+{
+	auto_buf struct buf text = BUF_INIT(s->body_len);
+	struct members m = { 0 };
+	struct slice all;
+	struct err e;
+
+	if (slice_check(&all, s->body, s->body_len, &e) < 0 || slice_kind(all) == 'n')
+		return "Invalid JSON data";
+	read_members(&m, all);
+	const char *wrong = check_members(&m);
+	if (!wrong)
+		wrong = read_maximum(&s->max_characters, m.max_characters);
+	if (wrong)
+		return wrong;
+	s->timeout_ms = read_timeout(m.timeout);
+	slice_text(&text, m.code);
+	if (!source_read(&s->source, buf_str(&text), text.len))
+		return "generated_code must be a string";
+	return NULL;
+}
+
+void execute_post(struct exchange *x, void *arg)
+{
+	if (!snippet_is_json(exchange_type(x))) {
+		refuse(x, "Request must be JSON");
+		return;
+	}
+	struct snippet *s = snippet_create(arg, x);
+	if (!s)
+		return;
+	const char *wrong = read_request(s);
+	if (wrong || s->timeout_ms == 0) {
+		if (wrong)
+			refuse(x, wrong);
+		else
+			reply_timeout(x);
+		snippet_free(s);
+		return;
+	}
+	s->keeps_files = true;
+	s->answer = answer;
+	snippet_start(s);
+}
+
+static void write_ok(struct json *j, void *arg)
+{
+	(void)arg;
+	json_string(j, "status", "ok");
+}
+
+void root_get(struct exchange *x, void *arg)
+{
+	reply_object(x, write_ok, arg);
+}

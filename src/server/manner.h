@@ -1,0 +1,19 @@
+#pragma once
+/*
+ * manner - how a route speaks that other systems' clients know: in their words, not in ours.
+ */
+#include "server/failure.h"
+
+#include <stdbool.h>
+
+struct json;
+
+struct manner {
+	const char *const (*headers)[2]; /* of every answer; the last is NULL.  NULL: none */
+	bool takes_any_type;             /* the handler minds the Content-Type itself */
+	/* The members of the object that tells of a failure: of our own, before the handler had its
+	 * turn or after it. */
+	void (*write_failure)(struct json *j, const struct failure *f);
+};
+
+extern const struct manner execute_manner, exec_manner;

@@ -1,0 +1,199 @@
+#include "server/shelf.h"
+
+#include <string.h>
+
+struct shelf_file {
+	unsigned holders;
+	char *name;
+	size_t len;
+	char bytes[];
+};
+
+struct loan {
+	char *program; /* the run's own text, which is nobody's file */
+	size_t count;
+	struct shelf_file *files[];
+};
+
+/* What a run created or changed; a name that begins with a dot is its own business. */
+static const char *const everything[] = { "*", "*/*", "*/*/*", "*/*/*/*" };
+
+/* ---- files ----------------------------------------------------------------------------- */
+
+static struct shelf_file *file_create(const char *name, const struct vial_bytes *content)
+{
+	struct shelf_file *f = malloc(sizeof(*f) + content->len);
+
+	if (!f)
+		return NULL;
+	*f = (struct shelf_file){ .holders = 1, .name = strdup(name), .len = content->len };
+	if (!f->name) {
+		free(f);
+		return NULL;
+	}
+	if (content->len)
+		memcpy(f->bytes, content->data, content->len);
+	return f;
+}
+
+static void file_release(struct shelf_file *f)
+{
+	if (--f->holders)
+		return;
+	free(f->name);
+	free(f);
+}
+
+static struct shelf_file *find(struct shelf_file *const *files, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(files[i]->name, name) == 0)
+			return files[i];
+	return NULL;
+}
+
+static void remove_at(struct shelf *shelf, size_t i)
+{
+	shelf->bytes -= shelf->files[i]->len;
+	file_release(shelf->files[i]);
+	shelf->files[i] = shelf->files[--shelf->count];
+}
+
+static bool is_below(const char *name, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	return strncmp(name, dir, len) == 0 && name[len] == '/';
+}
+
+/* Of the same name; or a file where this one needs a directory; or the other way round. */
+static void make_way(struct shelf *shelf, const char *name)
+{
+	for (size_t i = shelf->count; i-- > 0;) {
+		const char *other = shelf->files[i]->name;
+		if (strcmp(other, name) == 0 || is_below(other, name) || is_below(name, other))
+			remove_at(shelf, i);
+	}
+}
+
+static const char *put(struct shelf *shelf, const char *name, const struct vial_bytes *content)
+{
+	make_way(shelf, name);
+	if (shelf->count == SHELF_FILES_MAX)
+		return "there are too many files";
+	if (content->len > SHELF_BYTES_MAX - shelf->bytes)
+		return "there is no room for it";
+	struct shelf_file *f = file_create(name, content);
+	struct shelf_file **files =
+		f ? reallocarray(shelf->files, shelf->count + 1, sizeof(*files)) : NULL;
+	if (!files) {
+		if (f)
+			file_release(f);
+		return "out of memory";
+	}
+	shelf->files = files;
+	shelf->files[shelf->count++] = f;
+	shelf->bytes += f->len;
+	return NULL;
+}
+
+void shelf_done(struct shelf *shelf)
+{
+	while (shelf->count)
+		remove_at(shelf, 0);
+	free(shelf->files);
+	*shelf = (struct shelf){ 0 };
+}
+
+/* ---- lending --------------------------------------------------------------------------- */
+
+void loan_free(struct loan *loan)
+{
+	if (!loan)
+		return;
+	for (size_t i = 0; i < loan->count; i++)
+		file_release(loan->files[i]);
+	free(loan->program);
+	free(loan);
+}
+
+int shelf_lend(struct loan **ret, const struct shelf *shelf, struct vial_job *job, struct err *e)
+{
+	AUTO(loan_freep)
+	struct loan *loan = calloc(1, sizeof(*loan) + shelf->count * sizeof(loan->files[0]));
+	struct vial_error *error = (struct vial_error *)e;
+
+	if (!loan)
+		return err_sys(e, "files");
+	loan->program = strdup(job->code.name);
+	if (!loan->program)
+		return err_sys(e, "files");
+	for (size_t i = 0; i < shelf->count; i++) {
+		struct shelf_file *f = shelf->files[i];
+		if (vial_job_file(job, f->name, f->bytes, f->len, error) < 0 ||
+		    vial_job_export(job, f->name, error) < 0)
+			return -1;
+		f->holders++;
+		loan->files[loan->count++] = f;
+	}
+	for (size_t i = 0; i < sizeof(everything) / sizeof(everything[0]); i++)
+		if (vial_job_export(job, everything[i], error) < 0)
+			return -1;
+	job->keep_bytes = SHELF_BYTES_MAX;
+	*ret = take_ptr(&loan);
+	return 0;
+}
+
+/* ---- and back -------------------------------------------------------------------------- */
+
+static bool is_changed(const struct vial_result *result, const char *path)
+{
+	for (size_t i = 0; i < result->changed_count; i++)
+		if (strcmp(result->changed[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+/* Which the next run would take for a pattern, or the interpreter for its own. */
+static bool has_odd_name(const char *path)
+{
+	return strpbrk(path, "*?[\\") || strstr(path, "__pycache__/");
+}
+
+static void say(struct buf *note, const char *path, const char *why)
+{
+	buf_printf(note, "%s was not kept: %s\n", path, why);
+}
+
+static void take_back(struct shelf *shelf, const struct loan *loan,
+		      const struct vial_result *result, const struct vial_file *now,
+		      struct buf *note)
+{
+	struct shelf_file *given = find(loan->files, loan->count, now->path);
+	const struct shelf_file *current = find(shelf->files, shelf->count, now->path);
+	bool is_gone = now->error || now->content.dropped;
+	const char *why = NULL;
+
+	if (strcmp(now->path, loan->program) == 0)
+		return;
+	if (is_gone) {
+		if (given && given == current) /* nobody has changed it since */
+			make_way(shelf, now->path);
+		if (is_changed(result, now->path))
+			why = now->error ? now->error : "it is too large";
+	} else if (has_odd_name(now->path)) {
+		why = strchr(now->path, '/') ? NULL : "its name is a pattern";
+	} else if (!given || given->len != now->content.len ||
+		   memcmp(given->bytes, now->content.data, given->len) != 0) {
+		why = put(shelf, now->path, &now->content);
+	}
+	if (why)
+		say(note, now->path, why);
+}
+
+void shelf_return(struct shelf *shelf, const struct loan *loan, const struct vial_result *result,
+		  struct buf *note)
+{
+	for (size_t i = 0; i < result->export_count; i++)
+		take_back(shelf, loan, result, &result->exports[i], note);
+}

@@ -1,0 +1,188 @@
+#include "server/snippet.h"
+
+#include "base/utf8.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum { NOTE_MAX = 16 << 10 };
+
+static void start(struct snippet *s);
+
+const struct environment *snippet_environment(const struct server *server)
+{
+	const struct environment *env = environments_find(&server->environments, "python-data");
+
+	return env ? env : environments_find(&server->environments, "python");
+}
+
+struct snippet *snippet_create(struct server *server, struct exchange *x)
+{
+	size_t len;
+	const char *bytes = exchange_body(x, &len);
+	char *body = malloc(len + 1);
+	struct snippet *s = body ? calloc(1, sizeof(*s)) : NULL;
+	struct failure f = { .status = 0 };
+
+	if (!s) {
+		free(body);
+		(void)err_sys(&f.err, "run");
+		exchange_fail(x, &f);
+		return NULL;
+	}
+	memcpy(body, bytes, len + 1);
+	*s = (struct snippet){
+		.server = server, .x = x, .body = body, .body_len = len, .max_characters = -1
+	};
+	LIST_INSERT_HEAD(&server->snippets, s, link);
+	return s;
+}
+
+void snippet_free(struct snippet *s)
+{
+	LIST_REMOVE(s, link);
+	free(s->body);
+	loan_free(s->loan);
+	source_done(&s->source);
+	free(s);
+}
+
+void snippets_forget(struct server *server)
+{
+	while (!LIST_EMPTY(&server->snippets))
+		snippet_free(LIST_FIRST(&server->snippets));
+}
+
+bool snippet_is_no_program(const struct vial_result *result)
+{
+	static const char *const types[] = { "SyntaxError", "IndentationError", "TabError" };
+	static const char header[] = "Traceback (most recent call last):";
+	bool is_one = false;
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		is_one |= strcmp(result->exception.type, types[i]) == 0;
+	return is_one && result->exit_code == 1 && result->out.len == 0 &&
+	       !strstr(result->err.data, header);
+}
+
+size_t snippet_cut(const char *text, size_t len, uint64_t count)
+{
+	size_t at = 0;
+
+	for (; at < len && count; count--) {
+		size_t step = utf8_step(text + at, len - at);
+		at += step ? step : 1;
+	}
+	return at;
+}
+
+bool snippet_is_json(const char *type)
+{
+	static const char prefix[] = "application/", json[] = "json", suffix[] = "+json";
+	size_t len = type ? strcspn(type, ";") : 0;
+
+	while (len && (type[len - 1] == ' ' || type[len - 1] == '\t'))
+		len--;
+	if (len <= strlen(prefix) || strncasecmp(type, prefix, strlen(prefix)) != 0)
+		return false;
+	type += strlen(prefix);
+	len -= strlen(prefix);
+	if (len == strlen(json) && strncasecmp(type, json, len) == 0)
+		return true;
+	return len > strlen(suffix) &&
+	       strncasecmp(type + len - strlen(suffix), suffix, strlen(suffix)) == 0;
+}
+
+/* ---- one run --------------------------------------------------------------------------- */
+
+static void on_end(const struct vial_result *result, const struct err *e, void *arg)
+{
+	struct snippet *s = arg;
+	struct source *source = &s->source;
+	auto_buf struct buf note = BUF_INIT(NOTE_MAX);
+
+	s->run = NULL;
+	if (s->x && result && source->otherwise.len && snippet_is_no_program(result)) {
+		buf_done(&source->code);
+		source->code = source->otherwise;
+		source->otherwise = (struct buf)BUF_INIT(0);
+		loan_free(take_ptr(&s->loan));
+		start(s);
+		return;
+	}
+	if (result && s->loan && result->outcome != VIAL_CANCELLED)
+		shelf_return(&s->server->shelf, s->loan, result, &note);
+	if (s->x && result)
+		s->answer(s, result, &note);
+	else if (s->x)
+		exchange_fail(s->x, &(struct failure){ .err = *e });
+	snippet_free(s);
+}
+
+static void on_gone(void *arg)
+{
+	struct snippet *s = arg;
+
+	s->x = NULL;
+	pool_cancel(s->run); /* on_end follows, now or later */
+}
+
+static int set_program(struct snippet *s, struct vial_job *job, struct err *e)
+{
+	const struct buf *code = &s->source.code;
+	struct vial_error *error = (struct vial_error *)e;
+
+	if (!s->wrapper)
+		return vial_job_code(job, NULL, buf_str(code), code->len, error);
+	if (vial_job_file(job, SNIPPET_NAME, buf_str(code), code->len, error) < 0)
+		return -1;
+	return vial_job_code(job, NULL, s->wrapper, strlen(s->wrapper), error);
+}
+
+static int make_job(struct vial_job **ret, struct snippet *s, struct err *e)
+{
+	AUTO(vial_job_freep) struct vial_job *job = NULL;
+	const struct environment *env = snippet_environment(s->server);
+
+	if (!env)
+		return err_set(e, ERR_HOST, "Python is not installed here");
+	if (vial_job_create(&job, s->server->host, env->tool.runtime->name,
+			    (struct vial_error *)e) < 0)
+		return -1;
+	job->environment = env;
+	job->limits.wall_ms = s->timeout_ms;
+	/* The clock shall be what ends it; a bound that is as usual is one that armed ones have. */
+	if (job->limits.cpu_ms < s->timeout_ms)
+		job->limits.cpu_ms = s->timeout_ms;
+	if (set_program(s, job, e) < 0 ||
+	    (s->keeps_files && shelf_lend(&s->loan, &s->server->shelf, job, e) < 0))
+		return -1;
+	const char *refused = pool_refuses(job);
+	if (refused)
+		return err_set(e, ERR_LIMIT, "not here: %s", refused);
+	*ret = take_ptr(&job);
+	return 0;
+}
+
+static void start(struct snippet *s)
+{
+	const struct run_events events = { .on_end = on_end, .arg = s };
+	struct failure f = { .status = 0 };
+	struct vial_job *job = NULL;
+
+	exchange_on_gone(s->x, NULL, NULL);
+	if (make_job(&job, s, &f.err) < 0 ||
+	    pool_run(&s->run, s->server->pool, job, &events, &f.err) < 0) {
+		exchange_fail(s->x, &f);
+		snippet_free(s);
+		return;
+	}
+	exchange_on_gone(s->x, on_gone, s);
+}
+
+void snippet_start(struct snippet *s)
+{
+	exchange_drop_body(s->x);
+	free(take_ptr(&s->body));
+	start(s);
+}

@@ -1,0 +1,45 @@
+#pragma once
+/*
+ * snippet - a Python program that came by a route of another system: run once, answered in that
+ * system's words.
+ */
+#include "server/server.h"
+#include "server/shelf.h"
+#include "server/source.h"
+
+struct snippet {
+	struct server *server;
+	struct exchange *x; /* NULL: the client is gone */
+	struct run *run;    /* NULL: not now */
+	char *body;         /* a copy of the request's, until it is started */
+	size_t body_len;
+	struct source source;
+	uint64_t timeout_ms;
+	int64_t max_characters; /* of each stream; -1: as many as there are */
+	const char *wrapper;    /* a program that runs SNIPPET_NAME; NULL: the text is the program */
+	bool keeps_files;       /* shares the shelf */
+	struct loan *loan;
+	/* The end of it, with a result; the client is still there. */
+	void (*answer)(struct snippet *s, const struct vial_result *result, const struct buf *note);
+	LIST_ENTRY(snippet) link;
+};
+
+#define SNIPPET_NAME "snippet.py" /* where a wrapper finds the text */
+
+/* NULL: out of memory, and the client knows. */
+struct snippet *snippet_create(struct server *server, struct exchange *x);
+/* Run it, or answer why not.  Either way it is not the caller's any more. */
+void snippet_start(struct snippet *s);
+void snippet_free(struct snippet *s);
+
+/* What such programs find: with packages if there is such a one.  NULL: none. */
+const struct environment *snippet_environment(const struct server *server);
+
+/* Whether Python found no program in it at all: what it says then has no head. */
+bool snippet_is_no_program(const struct vial_result *result);
+
+/* A Content-Type: application/json, or something that is JSON underneath.  NULL is fine. */
+bool snippet_is_json(const char *type);
+
+/* Where the first `count` characters end. */
+size_t snippet_cut(const char *text, size_t len, uint64_t count);
