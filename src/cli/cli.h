@@ -30,6 +30,8 @@ int env_main(int argc, char **argv);
 int serve_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int kill_main(int argc, char **argv);
+int session_main(int argc, char **argv);
+int repl_main(int argc, char **argv);
 
 /* Print the failure of `verb` ("run", or NULL) on stderr; returns the exit code it deserves. */
 int cli_report(const char *verb, const struct err *e);

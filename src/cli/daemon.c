@@ -248,7 +248,8 @@ int daemon_refusal(const struct json_object *answer, struct err *e)
 		       hint ? "; " : "", hint ? hint : "");
 }
 
-int daemon_call(struct json_object **ret, const char *method, const char *path, struct err *e)
+int daemon_call_with(struct json_object **ret, const char *method, const char *path,
+		     const struct daemon_body *body, struct err *e)
 {
 	auto_daemon struct daemon d = DAEMON_INIT;
 	auto_object struct json_object *answer = NULL;
@@ -261,12 +262,17 @@ int daemon_call(struct json_object **ret, const char *method, const char *path, 
 		}
 		return -1;
 	}
-	if (daemon_ask(&d, method, path, NULL, NULL, e) < 0 || daemon_object(&answer, &d, e) < 0)
+	if (daemon_ask(&d, method, path, NULL, body, e) < 0 || daemon_object(&answer, &d, e) < 0)
 		return -1;
-	if (d.status != 200)
+	if (d.status / 100 != 2)
 		return daemon_refusal(answer, e);
 	*ret = take_ptr(&answer);
 	return 0;
+}
+
+int daemon_call(struct json_object **ret, const char *method, const char *path, struct err *e)
+{
+	return daemon_call_with(ret, method, path, NULL, e);
 }
 
 bool daemon_is_id(const char *id)

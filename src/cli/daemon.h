@@ -60,6 +60,8 @@ int daemon_refusal(const struct json_object *answer, struct err *e);
 /* Open, ask, and the whole answer, with little patience; -1 as well when it says no. */
 int daemon_call(struct json_object **ret, const char *method, const char *path,
 		struct err *e) MUST_USE;
+int daemon_call_with(struct json_object **ret, const char *method, const char *path,
+		     const struct daemon_body *body, struct err *e) MUST_USE;
 
 /* Whether it can be the name of a run: what goes into a path must not change its meaning. */
 bool daemon_is_id(const char *id);

@@ -28,6 +28,8 @@ static const struct verb verbs[] = {
 	{ "serve",     "",              serve_main,     "keep sandboxes ready for whoever asks" },
 	{ "ps",        "",              ps_main,        "what the local daemon is running" },
 	{ "kill",      "ID...",         kill_main,      "end runs of the local daemon" },
+	{ "session",   "VERB ...",      session_main,   "interpreters of the daemon that live on" },
+	{ "repl",      "",              repl_main,      "talk to an interpreter in a sandbox" },
 };
 
 static const char *verb_name(const void *list, size_t i)

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 8 };
+enum { DEPTH_MAX = 128 }; /* values of sessions are nested as deep as they like, up to a point */
 
 int member_parse(struct json_object **ret, const char *text, size_t len, struct err *e)
 {
@@ -110,6 +110,15 @@ int member_text(const char **ret, const struct json_object *object, const char *
 		return err_set(e, ERR_HOST, "the daemon's answer has a NUL in '%s'", name);
 	*ret = text;
 	return 0;
+}
+
+const char *member_json(const struct json_object *object, const char *name)
+{
+	struct json_object *found = NULL;
+
+	(void)json_object_object_get_ex(object, name, &found);
+	return json_object_to_json_string_ext(found, JSON_C_TO_STRING_SPACED |
+							    JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
 int member_number(uint64_t *ret, const struct json_object *object, const char *name, uint64_t max,

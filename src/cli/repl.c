@@ -1,0 +1,226 @@
+/*
+ * repl - vial repl: an interpreter inside a sandbox, to talk to.
+ *
+ * Whether more lines belong to what was typed, only its language knows: an interpreter that says of
+ * a text that it ends too early has run none of it, and gets it again with the next line.
+ */
+#include "base/buf.h"
+#include "cli/cli.h"
+#include "cli/editor.h"
+#include "cli/options.h"
+#include "cli/show.h"
+#include "cli/stop.h"
+#include "cli/term.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { TEXT_MAX = 16 << 20 };
+
+struct request {
+	const char *language, *environment;
+};
+
+static const struct option rows[] = {
+	{ "language", 'l', "LANG", "its language (python)", offsetof(struct request, language), NULL },
+	{ "environment", 'E', "NAME", "a language with packages of its own (vial env list)",
+	  offsetof(struct request, environment), NULL },
+};
+
+/* How each says that a text is not all there is, and whether an empty line ends a block. */
+static const struct manner {
+	const char *language, *prompt, *more;
+	const char *unfinished[8];
+	char opens_block; /* a line that ends in it wants an empty one at the end; 0: none does */
+} manners[] = {
+	{ "python", ">>> ", "... ",
+	  { "unexpected EOF", "was never closed", "expected an indented block",
+	    "unterminated triple-quoted", "EOF while scanning triple-quoted", "EOF in multi-line" },
+	  ':' },
+	{ "javascript", "> ", "... ",
+	  { "Unexpected end of input", "Unterminated template", "missing ) after argument list" },
+	  0 },
+	{ "ruby", "> ", "* ", { "unexpected end-of-input", "unterminated" }, 0 },
+	{ "bash", "$ ", "> ", { "unexpected end of file", "unexpected EOF" }, 0 },
+	{ "", "> ", ". ", { NULL }, 0 },
+};
+
+static const struct manner *manner_of(const char *language)
+{
+	const struct manner *m = manners;
+
+	while (m->language[0] && strcmp(m->language, language) != 0)
+		m++;
+	return m;
+}
+
+/* ---- where lines are kept ------------------------------------------------------------------ */
+
+/* $XDG_STATE_HOME/vial/history, made for its owner only; NULL: there is no such place. */
+static const char *history_file(char ret[PATH_MAX])
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	char dir[PATH_MAX - 16];
+
+	if (state && state[0] == '/')
+		(void)snprintf(dir, sizeof(dir), "%s/vial", state);
+	else if (home && home[0] == '/')
+		(void)snprintf(dir, sizeof(dir), "%s/.local/state/vial", home);
+	else
+		return NULL;
+	for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		(void)mkdir(dir, 0700);
+		*slash = '/';
+	}
+	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+		return NULL;
+	(void)snprintf(ret, PATH_MAX, "%s/history", dir);
+	/* What people type is nobody else's. */
+	auto_close int fd = open(ret, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? NULL : ret;
+}
+
+/* ---- what is typed ------------------------------------------------------------------------- */
+
+struct repl {
+	struct live live;
+	const struct manner *manner;
+	struct editor *editor;
+	struct show show;
+	int stop_fd;
+	int status; /* of the last step */
+};
+
+static void forget_stop(const struct repl *r)
+{
+	uint64_t count;
+
+	(void)!read(r->stop_fd, &count, sizeof(count));
+}
+
+static bool opens_block(const struct repl *r, const char *line, size_t len)
+{
+	while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == '\t'))
+		len--;
+	return r->manner->opens_block && len > 0 && line[len - 1] == r->manner->opens_block;
+}
+
+static bool is_unfinished(const struct repl *r, const struct live_answer *a)
+{
+	const char *said = a->message && a->message[0] ? a->message : a->traceback;
+
+	for (size_t i = 0; said && r->manner->unfinished[i]; i++)
+		if (strstr(said, r->manner->unfinished[i]))
+			return true;
+	return false;
+}
+
+/* 1: it was run, 0: there is more of it to come. */
+static int try(struct repl *r, const struct buf *text, bool is_last, struct err *e)
+{
+	auto_live_answer struct live_answer answer = { 0 };
+	const struct live_step step = { .code = buf_str(text), .len = text->len,
+					.stop_fd = r->stop_fd, .on_display = show_display,
+					.arg = &r->show };
+
+	forget_stop(r); /* what came at the prompt was for the prompt */
+	if (live_run(&answer, &r->live, &step, e) < 0)
+		return -1;
+	if (!is_last && is_unfinished(r, &answer))
+		return 0;
+	r->status = show_answer(&r->show, &answer);
+	return 1;
+}
+
+/* One thing to run: 1, 0 at the end of all input. */
+static int serve_one(struct repl *r, struct err *e)
+{
+	auto_buf struct buf text = BUF_INIT(TEXT_MAX);
+	bool in_block = false;
+	const char *line;
+	size_t len;
+	int got;
+
+	while ((got = editor_line(&line, &len, r->editor,
+				  text.len ? r->manner->more : r->manner->prompt)) > 0) {
+		bool is_empty = strspn(line, " \t") >= len;
+
+		if (is_empty && text.len == 0)
+			return 1;
+		in_block = in_block || opens_block(r, line, len);
+		buf_add(&text, line, len);
+		buf_add_char(&text, '\n');
+		if (text.dropped)
+			return err_set(e, ERR_LIMIT, "more than 16 MiB were typed");
+		if (in_block && !is_empty)
+			continue;
+		int done = try(r, &text, is_empty && in_block, e);
+		if (done != 0) {
+			text.data[text.len - 1] = '\0';
+			editor_remember(r->editor, buf_str(&text));
+			return done;
+		}
+	}
+	if (got < 0) { /* Ctrl-C takes back what was typed */
+		(void)putchar('\n');
+		return 1;
+	}
+	return text.len && try(r, &text, true, e) < 0 ? -1 : 0;
+}
+
+static int converse(struct repl *r, struct err *e)
+{
+	bool is_person = isatty(STDIN_FILENO);
+	int more;
+
+	if (is_person)
+		(void)printf("%s in a sandbox; Ctrl-C interrupts it, Ctrl-D ends it\n",
+			     r->live.language);
+	while ((more = serve_one(r, e)) > 0)
+		(void)fflush(stdout);
+	if (is_person && more == 0)
+		(void)putchar('\n');
+	return more;
+}
+
+int repl_main(int argc, char **argv)
+{
+	static const char *const synopsis[] = { "[-l LANG | -E NAME]", NULL };
+	struct request req = { .language = "python" };
+	struct options o = { "repl",
+			     synopsis,
+			     "Talk to an interpreter in a sandbox of the local daemon. It is gone when "
+			     "the conversation ends. Pictures are saved here, and named.",
+			     rows,
+			     ARRAY_LEN(rows),
+			     &req,
+			     0 };
+	AUTO(editor_freep) struct editor *editor = NULL;
+	struct repl r = { 0 };
+	char path[PATH_MAX];
+	struct err e, ignored;
+	int first = options_parse(&o, argc, argv, &e);
+
+	if (first >= 0 && o.wants_help) {
+		options_usage(stdout, &o);
+		return cli_flush(0);
+	}
+	if (first < 0 || options_no_operands(first, argc, argv, &e) < 0 ||
+	    stop_catch(&r.stop_fd, &e) < 0 ||
+	    live_open(&r.live, req.language, req.environment, &e) < 0)
+		return cli_report(o.verb, &e);
+	r.manner = manner_of(r.live.language);
+	int ended = editor_create(&editor, history_file(path), &e);
+	r.editor = editor;
+	if (ended == 0)
+		ended = converse(&r, &e);
+	(void)!live_close(r.live.id, &ignored);
+	if (ended < 0)
+		return cli_report(o.verb, &e);
+	return cli_flush(isatty(STDIN_FILENO) ? 0 : r.status);
+}
