@@ -132,7 +132,8 @@ class Modules(NodeCase):
 
     def test_import_declarations(self):
         self.put("b.mjs", "export const n = 2; export default 3")
-        self.quiet("import fs, { existsSync as exists } from 'node:fs';\nimport * as b from './b.mjs'\n"
+        self.quiet("import fs, { existsSync as exists } from 'node:fs';\n"
+                   "import * as b from './b.mjs'\n"
                    "import three from './b.mjs'; import 'node:path'")
         self.assertEqual(self.value("[fs.existsSync === exists, b.n, three]"), [True, 2, 3])
 
@@ -147,7 +148,8 @@ class Modules(NodeCase):
 
 class Values(NodeCase):
     def test_what_json_can_say_is_data(self):
-        for code, value in (("1 + 1", 2), ("'é\\u2028'", "é\u2028"), ("null", None), ("[1, [true]]", [1, [True]]),
+        for code, value in (("1 + 1", 2), ("'é\\u2028'", "é\u2028"), ("null", None),
+                            ("[1, [true]]", [1, [True]]),
                             ("({ a: { b: [] } })", {"a": {"b": []}}), ("{ a: 1 }", {"a": 1}),
                             ("{ let q = 1 }; 5", 5), ("Object.create(null)", {}),
                             ("let s = [1]; [s, s]", [[1], [1]])):
@@ -206,7 +208,8 @@ class Values(NodeCase):
         self.assertEqual(self.text("new Proxy({}, { ownKeys() { throw 1 } })")[1], "Object")
 
     def test_a_deep_value(self):
-        self.assertEqual(self.text("let deep = []; for (let i = 0; i < 1e5; i++) deep = [deep]; deep")[1],
+        self.assertEqual(self.text("let deep = []; for (let i = 0; i < 1e5; i++) deep = [deep]; "
+                                   "deep")[1],
                          "Array")
 
 
@@ -217,8 +220,9 @@ class Exceptions(NodeCase):
         self.assertEqual((said["type"], said["message"], said["line"]), ("TypeError", "bad", 2))
         self.assertEqual(said["traceback"], "TypeError: bad\n    at inner (cell.js:2:9)\n"
                          "    at cell.js:4:1")
-        self.assertEqual([(frame["name"], frame["line"], frame["source"]) for frame in said["frames"]],
-                         [("<anonymous>", 4, "inner()"), ("inner", 2, "throw new TypeError('bad')")])
+        frames = [(frame["name"], frame["line"], frame["source"]) for frame in said["frames"]]
+        self.assertEqual(frames, [("<anonymous>", 4, "inner()"),
+                                  ("inner", 2, "throw new TypeError('bad')")])
 
     def test_an_exception_after_an_await(self):
         said = self.exception("await 0;\nconst f = async () => { await 0; null.x };\nawait f()")
@@ -227,8 +231,10 @@ class Exceptions(NodeCase):
                          "^    at f \\(<step 1>:2:\\d+\\)\n    at async <step 1>:3:\\d+$")
 
     def test_lines_are_as_written(self):
-        for code in ("#!/usr/bin/env node\nthrow new Error('x')", "class A {\n}; throw new Error('x')",
-                     "const a = `\n`; throw await new Error('x')", "function q() {}; await 0;\nq(1); boom()",
+        for code in ("#!/usr/bin/env node\nthrow new Error('x')",
+                     "class A {\n}; throw new Error('x')",
+                     "const a = `\n`; throw await new Error('x')",
+                     "function q() {}; await 0;\nq(1); boom()",
                      "import {\nreadFileSync } from 'fs'; throw new Error('x')"):
             self.assertEqual(self.exception(code)["line"], 2, code)
 
@@ -245,9 +251,10 @@ class Exceptions(NodeCase):
         self.assertEqual(self.exception("throw 5")["message"], "5")
         self.assertEqual(self.exception("throw undefined")["message"], "undefined")
         self.assertEqual(self.exception("throw { get stack() { throw 1 } }")["type"], "Object")
-        self.assertEqual(self.exception("class MyError extends Error {}; throw new MyError('m')")["type"],
-                         "MyError")
-        self.assertEqual(self.exception("const e = new Error('e'); e.stack = 5; throw e")["message"], "e")
+        said = self.exception("class MyError extends Error {}; throw new MyError('m')")
+        self.assertEqual(said["type"], "MyError")
+        said = self.exception("const e = new Error('e'); e.stack = 5; throw e")
+        self.assertEqual(said["message"], "e")
 
     def test_causes(self):
         said = self.exception("throw new Error('outer', { cause: new RangeError('inner') })")
@@ -259,7 +266,8 @@ class Exceptions(NodeCase):
 
     def test_exceptions_in_the_background_are_printed(self):
         step = self.run_step("setTimeout(() => { throw new Error('late') }, 1);\n"
-                             "Promise.reject(new Error('lost'));\nprocess.nextTick(() => { throw 3 });\n"
+                             "Promise.reject(new Error('lost'));\n"
+                             "process.nextTick(() => { throw 3 });\n"
                              "await new Promise(r => setTimeout(r, 30)); 'done'")
         self.assertEqual(step.result["value"]["json"], "done")
         for text in ("Uncaught Error: late", "Uncaught Error: lost", "Uncaught 3"):
@@ -283,7 +291,8 @@ class Loop(NodeCase):
 
     def test_a_script_lasts_until_nothing_is_left(self):
         out = self.quiet("setTimeout(() => console.log('later'), 30);\n"
-                         "require('child_process').exec('echo child', (e, out) => console.log(out))",
+                         "require('child_process').exec('echo child', (e, out) => "
+                         "console.log(out))",
                          mode="script")
         self.assertEqual(sorted(out.split()), ["child", "later"])
 
@@ -293,12 +302,14 @@ class Loop(NodeCase):
 
 class Output(NodeCase):
     def test_all_that_was_printed_is_there_with_the_result(self):
-        self.assertEqual(len(self.quiet("process.stdout.write('x'.repeat(1 << 20)); undefined")), 1 << 20)
+        self.assertEqual(len(self.quiet("process.stdout.write('x'.repeat(1 << 20)); undefined")),
+                         1 << 20)
         step = self.run_step("console.log('out'); console.error('err')")
         self.assertEqual((step.stdout, step.stderr), ("out\n", "err\n"))
 
     def test_closed_descriptors_are_mended(self):
-        self.run_step("require('fs').closeSync(1); require('fs').closeSync(2); process.stdin.destroy()")
+        self.run_step("require('fs').closeSync(1); require('fs').closeSync(2); "
+                      "process.stdin.destroy()")
         step = self.run_step("console.log('a'); console.error('b');\n"
                              "require('child_process').execSync('echo c', { stdio: 'inherit' })")
         self.assertEqual((step.stdout, step.stderr), ("a\nc\n", "b\n"))
@@ -311,7 +322,8 @@ class Output(NodeCase):
     def test_children_do_not_hold_the_channel(self):
         here = "/proc/%d/fd/" % self.driver.pid
         links = [os.readlink(here + fd) for fd in os.listdir(here)]
-        out = self.quiet("console.log(require('child_process').execSync('ls -l /proc/self/fd') + '')")
+        out = self.quiet("const { execSync } = require('child_process');\n"
+                         "console.log(execSync('ls -l /proc/self/fd').toString())")
         self.assertEqual([link for link in links if link.startswith("socket") and link in out], [])
 
 
@@ -330,9 +342,7 @@ class Callbacks(NodeCase):
     def test_what_a_callback_raises_is_thrown(self):
         def fail(kind):
             raise {"TypeError": TypeError, "ValueError": ValueError}[kind]("no")
-        code = "try { await fail('%s') } catch (e) { [e.name, e.message, e instanceof Error] }"
-        got = self.run_step("let got; " + code % "TypeError" + "", {"fail": fail})
-        self.assertNotIn("exception", got.result)
+        self.quiet("try { await fail('TypeError') } catch {}", {"fail": fail})
         for kind, name, message in (("TypeError", "TypeError", "no"),
                                     ("ValueError", "CallbackError", "ValueError: no")):
             said = self.exception("await fail('%s')" % kind, {"fail": fail})
@@ -345,7 +355,8 @@ class Callbacks(NodeCase):
         self.assertEqual(step.result["value"]["json"], 5)
 
     def test_calls_are_limited(self):
-        said = self.exception("for (let i = 0; i < 3; i++) await f(i)", {"f": lambda i: i}, calls_max=2)
+        said = self.exception("for (let i = 0; i < 3; i++) await f(i)", {"f": lambda i: i},
+                              calls_max=2)
         self.assertEqual(said["message"], "Exceeded max tool calls (2)")
         said = self.exception("await f('x'.repeat(200))", {"f": lambda i: i}, value_max=100)
         self.assertEqual(said["type"], "RangeError")
@@ -360,7 +371,8 @@ class Callbacks(NodeCase):
         self.driver.start("await f()", callbacks=["f"])
         call = self.driver.receive()
         self.driver.interrupt()
-        self.assertEqual(self.driver.finish().result, {"op": "result", "id": 1, "interrupted": True})
+        self.assertEqual(self.driver.finish().result, {"op": "result", "id": 1,
+                                                       "interrupted": True})
         self.assertEqual(self.value("1"), 1)
         self.driver.send({"op": "return", "call": call["call"], "value": 1})
         self.assertEqual(self.value("await f(2)", {"f": lambda n: n}), 2)
@@ -373,7 +385,8 @@ class Ends(NodeCase):
         self.assertEqual(self.driver.wait(), 3)
 
     def test_an_exit_from_a_timer(self):
-        step = self.run_step("setTimeout(() => process.exit(4), 5); await new Promise(r => setTimeout(r, 9999))")
+        step = self.run_step("setTimeout(() => process.exit(4), 5); await new Promise(r => "
+                             "setTimeout(r, 9999))")
         self.assertEqual(step.result["exit_code"], 4)
 
     def test_a_sudden_death_says_nothing(self):
@@ -391,8 +404,9 @@ class Ends(NodeCase):
 
     def test_hostile_steps_do_not_break_later_ones(self):
         self.run_step("process.removeAllListeners(); JSON.stringify = JSON.parse = null;\n"
-                      "require('fs').readSync = require('fs').writeSync = null; process.exit = null;\n"
-                      "globalThis.setImmediate = globalThis.setTimeout = null; console.log = null;\n"
+                      "require('fs').readSync = require('fs').writeSync = null;\n"
+                      "process.exit = console.log = null;\n"
+                      "globalThis.setImmediate = globalThis.setTimeout = null;\n"
                       "process._tickCallback = null; Error.prepareStackTrace = () => { throw 1 };\n"
                       "globalThis.Promise = null; globalThis.Buffer = null; undefined")
         self.assertEqual(self.value("await 1"), 1)
@@ -414,7 +428,8 @@ class Interrupts(NodeCase):
 
     def test_a_loop_that_prints(self):
         for _ in range(3):
-            self.assertTrue(self.interrupted("for (;;) console.log('x')", 0.1).result["interrupted"])
+            step = self.interrupted("for (;;) console.log('x')", 0.1)
+            self.assertTrue(step.result["interrupted"])
             self.assertEqual(self.quiet("console.log('after')"), "after\n")
 
     def test_a_loop_that_calls(self):
@@ -438,7 +453,8 @@ class Interrupts(NodeCase):
         self.assertEqual(self.value("at"), 1)
 
     def test_a_script_that_does_not_end(self):
-        self.assertTrue(self.interrupted("setInterval(() => {}, 10)", mode="script").result["interrupted"])
+        step = self.interrupted("setInterval(() => {}, 10)", mode="script")
+        self.assertTrue(step.result["interrupted"])
 
     def test_between_steps_nothing_happens(self):
         self.value("1")
@@ -452,15 +468,12 @@ class Interrupts(NodeCase):
 
 class Long(NodeCase):
     def test_many_steps_take_no_more_memory(self):
-        rss = "(gc => process.memoryUsage().rss >> 20)()"
-        for i in range(300):
-            self.driver.start("const v%d = %d; let w = await v%d" % (i % 10, i, i % 10))
-            self.driver.finish()
-        before = self.value(rss)
-        for i in range(300):
-            self.driver.start("const v%d = %d; let w = await v%d" % (i % 10, i, i % 10))
-            self.driver.finish()
-        self.assertLess(self.value(rss) - before, 10)
+        sizes = []
+        for _ in range(2):
+            for i in range(300):
+                self.run_step("const v%d = %d; let w = await v%d" % (i % 10, i, i % 10))
+            sizes.append(self.value("process.memoryUsage().rss >> 20"))
+        self.assertLess(sizes[1] - sizes[0], 10)
 
     def test_a_large_step(self):
         self.assertEqual(self.value("'%s'.length" % ("x" * 3000000)), 3000000)

@@ -92,7 +92,8 @@ class Values(RubyCase):
     def test_the_rest_is_text(self):
         for code, text in ((":s", (":s", "Symbol")), ("{a: 1}", ("{:a=>1}", "Hash")),
                            ("1r", ("(1/1)", "Rational")), ("Float::NAN", ("NaN", "Float")),
-                           ("\"\\xff\"", ('"\\xFF"', "String")), ("2**70", (str(2 ** 70), "Integer")),
+                           ("\"\\xff\"", ('"\\xFF"', "String")),
+                           ("2**70", (str(2 ** 70), "Integer")),
                            ("(1..3)", ("1..3", "Range")), ("def m; end", (":m", "Symbol")),
                            ("a = []; a << a", ("[[...]]", "Array"))):
             self.assertEqual(self.text(code), text, code)
@@ -104,7 +105,8 @@ class Values(RubyCase):
 
     def test_modes(self):
         self.assertEqual(self.quiet("5", mode="script"), "")
-        self.assertEqual(self.value("kept = 2\nif kept then return kept * 21 end\n1", mode="function"), 42)
+        self.assertEqual(self.value("kept = 2\nif kept then return kept * 21 end\n1",
+                                    mode="function"), 42)
         self.assertEqual(self.value("kept"), 2)
         self.assertEqual(self.value("result = 5; 6", mode="function"), 5)
         self.assertEqual(self.quiet("other = 5; 6", mode="function"), "")
@@ -119,8 +121,12 @@ class Values(RubyCase):
         self.assertTrue(step.result["cut"])
         self.assertLess(len(step.result["value"]["text"]), 1000)
 
+    def test_a_large_step(self):
+        self.assertEqual(self.value("'%s'.size" % ("x" * 5000000)), 5000000)
+
     def test_values_that_cannot_be_looked_at(self):
-        self.assertIn("cannot be inspected", self.text("o = Object.new; def o.inspect = raise('x'); o")[0])
+        text, _ = self.text("o = Object.new; def o.inspect = raise('x'); o")
+        self.assertIn("cannot be inspected", text)
         self.assertEqual(self.text("BasicObject.new")[1], "BasicObject")
         self.assertEqual(self.text("o = Object.new; def o.inspect = 5; o")[0], "5")
         self.assertEqual(self.text("d = []; 9999.times { d = [d] }; d")[1], "Array")
@@ -132,8 +138,8 @@ class Exceptions(RubyCase):
         self.assertEqual((said["type"], said["message"], said["line"]), ("TypeError", "bad", 2))
         self.assertEqual(said["traceback"], "cell.rb:2:in `inner': bad (TypeError)\n"
                          "\tfrom cell.rb:4:in `<main>'")
-        self.assertEqual([(frame["name"], frame["line"], frame["source"]) for frame in said["frames"]],
-                         [("<main>", 4, "inner"), ("inner", 2, "raise TypeError, 'bad'")])
+        frames = [(frame["name"], frame["line"], frame["source"]) for frame in said["frames"]]
+        self.assertEqual(frames, [("<main>", 4, "inner"), ("inner", 2, "raise TypeError, 'bad'")])
 
     def test_a_syntax_error_names_its_line(self):
         said = self.exception("ok = 1\nx = )")
@@ -143,7 +149,8 @@ class Exceptions(RubyCase):
     def test_odd_exceptions(self):
         self.assertEqual(self.exception("def f = f\nf")["type"], "SystemStackError")
         self.assertEqual(self.exception("throw :x")["type"], "UncaughtThrowError")
-        self.assertEqual(self.exception("e = RuntimeError.new('x'); def e.message = raise('y'); raise e")["type"],
+        self.assertEqual(self.exception("e = RuntimeError.new('x'); def e.message = raise('y'); "
+                                        "raise e")["type"],
                          "RuntimeError")
         self.assertEqual(self.exception("raise Exception, \"a\\nb\"")["message"], "a\nb")
         self.assertEqual(self.exception("undefined_thing")["type"], "NameError")
@@ -163,7 +170,8 @@ class Output(RubyCase):
         self.assertEqual((step.stdout, step.stderr), ("out\nlate", "err\n"))
 
     def test_closed_descriptors_are_mended(self):
-        for code in ("STDOUT.close; STDERR.close; nil", "require 'fiddle'; c = Fiddle::Function.new(Fiddle::Handle::DEFAULT['close'], [4], 4)\n"
+        for code in ("STDOUT.close; STDERR.close; nil", "require 'fiddle'\n"
+                     "c = Fiddle::Function.new(Fiddle::Handle::DEFAULT['close'], [4], 4)\n"
                      "c.call(1); c.call(2); nil",
                      "$stdout = $stderr = File.open('/dev/null', 'w'); nil",
                      "$stdout.reopen('/dev/null'); nil"):
@@ -175,7 +183,8 @@ class Output(RubyCase):
         here = "/proc/%d/fd/" % self.driver.pid
         links = [os.readlink(here + fd) for fd in os.listdir(here)]
         out = self.quiet("system('ls -l /proc/self/fd'); "
-                         "Process.wait(fork { puts Dir['/proc/self/fd/*'].map { File.readlink(_1) rescue 0 } }); nil")
+                         "Process.wait(fork { puts Dir['/proc/self/fd/*'].map { File.readlink(_1) "
+                         "rescue 0 } }); nil")
         self.assertEqual([link for link in links if link.startswith("socket") and link in out], [])
 
 
@@ -186,7 +195,8 @@ class Callbacks(RubyCase):
                                     {"add": lambda a, b: a + b}), 3)
 
     def test_several_calls_are_open_at_once(self):
-        self.driver.start("(1..3).map { |n| Thread.new { get(n) } }.map(&:value)", callbacks=["get"])
+        self.driver.start("(1..3).map { |n| Thread.new { get(n) } }.map(&:value)",
+                          callbacks=["get"])
         calls = [self.driver.receive() for _ in range(3)]
         for call in reversed(calls):
             self.driver.send({"op": "return", "call": call["call"], "value": call["args"][0] * 10})
@@ -205,7 +215,8 @@ class Callbacks(RubyCase):
         said = self.exception("3.times { |i| f(i) }", {"f": lambda i: i}, calls_max=2)
         self.assertEqual((said["type"], said["message"]),
                          ("RuntimeError", "Exceeded max tool calls (2)"))
-        self.assertEqual(self.exception("f('x' * 200)", {"f": None}, value_max=100)["type"], "ArgumentError")
+        self.assertEqual(self.exception("f('x' * 200)", {"f": None}, value_max=100)["type"],
+                         "ArgumentError")
 
     def test_callbacks_stay_until_they_are_removed(self):
         self.quiet("", {"f": None})
@@ -236,7 +247,8 @@ class Callbacks(RubyCase):
         self.assertEqual(self.value("f", {"f": lambda: 2}), 2)
 
     def test_a_fork_does_not_call(self):
-        step = self.run_step("Process.wait(fork { begin; f; rescue => e; puts e.class; end }); nil", {"f": None})
+        step = self.run_step("Process.wait(fork { begin; f; rescue => e; puts e.class; end }); nil",
+                             {"f": None})
         self.assertEqual((step.stdout, step.calls), ("RuntimeError\n", []))
 
 
@@ -279,14 +291,16 @@ class Ends(RubyCase):
 
 class Interrupts(RubyCase):
     def test_loops_without_end(self):
-        for code in ("loop {}", "nil while true", "sleep", "loop { puts 'x' }", "system('sleep 60')",
+        for code in ("loop {}", "nil while true", "sleep", "loop { puts 'x' }",
+                     "system('sleep 60')",
                      "Thread.new { loop {} }.join", "o = Object.new; def o.inspect = loop {}; o",
                      "Mutex.new.then { |m| Thread.new { m.lock; sleep }; sleep 0.1; m.lock }"):
             self.quiet("before = %r; nil" % code)
             step = self.interrupted(code)
             self.assertEqual(set(step.result), {"op", "id", "interrupted", "exception"}, code)
             self.assertEqual(step.result["exception"]["type"], "Interrupt", code)
-            self.assertEqual(self.value("Thread.list.each { _1.kill if _1 != Thread.current }; before"), code)
+            self.assertEqual(self.value("Thread.list.each { _1.kill if _1 != Thread.current }; "
+                                        "before"), code)
 
     def test_ensure_runs_and_rescue_can_catch_it(self):
         self.interrupted("begin; sleep; ensure; cleaned = 1; end")

@@ -44,13 +44,21 @@ module VialSession
 
     # An interrupt may come while this waits, but nothing that was read is lost with it.
     def receive
-      until (line = @unread.slice!(/\A.*\n/n))
-        Thread.handle_interrupt(Object => :immediate) { IO.select([@io]) }
-        chunk = @io.read_nonblock(1 << 16, exception: false)
-        exit!(0) if chunk.nil? # the server has gone
-        @unread << chunk unless chunk == :wait_readable
+      seen = 0
+      until (at = @unread.index("\n", seen))
+        seen = @unread.bytesize
+        read_more
       end
-      JSON.parse(line.force_encoding(Encoding::UTF_8), max_nesting: 0)
+      JSON.parse(@unread.slice!(0..at).force_encoding(Encoding::UTF_8), max_nesting: 0)
+    end
+
+    private
+
+    def read_more
+      Thread.handle_interrupt(Object => :immediate) { IO.select([@io]) }
+      chunk = @io.read_nonblock(1 << 16, exception: false)
+      exit!(0) if chunk.nil? # the server has gone
+      @unread << chunk unless chunk == :wait_readable
     rescue Errno::ECONNRESET
       exit!(0)
     end
@@ -268,7 +276,7 @@ module VialSession
 
     def mend
       @spares.each do |stream, descriptor, spare|
-        stream.send(:initialize, descriptor, "w") if stream.closed? # which leaves the descriptor open
+        stream.send(:initialize, descriptor, "w") if stream.closed? # its descriptor is not
         stream.reopen(spare)
         stream.sync = true
       end
