@@ -55,13 +55,44 @@ _vial_env() {
 	esac
 }
 
+_vial_sessions() {
+	vial session list 2>/dev/null | cut -f 1
+}
+
+_vial_open() { # what a session is opened with
+	local cur=$1 prev=$2
+
+	case $prev in
+	-l | --language) mapfile -t COMPREPLY < <(compgen -W 'python javascript ruby bash' -- "$cur") ;;
+	-E | --environment) mapfile -t COMPREPLY < <(compgen -W "$(_vial_environments)" -- "$cur") ;;
+	*) mapfile -t COMPREPLY < <(compgen -W '--language --environment --help' -- "$cur") ;;
+	esac
+}
+
+_vial_session() {
+	local cur=$1 prev=$2
+
+	if ((COMP_CWORD == 2)); then
+		mapfile -t COMPREPLY < <(compgen -W 'open list run reset close --help' -- "$cur")
+		return
+	fi
+	case ${COMP_WORDS[2]}:$prev in
+	open:*) _vial_open "$cur" "$prev" ;;
+	list:*) mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur") ;;
+	run:--mode) mapfile -t COMPREPLY < <(compgen -W 'cell script function' -- "$cur") ;;
+	run:-c | run:--code | run:-t | run:--timeout) ;;
+	run:*) mapfile -t COMPREPLY < <(compgen -W "--code --mode --timeout --quiet --help $(_vial_sessions)" -- "$cur") ;;
+	reset:* | close:*) mapfile -t COMPREPLY < <(compgen -W "--help $(_vial_sessions)" -- "$cur") ;;
+	esac
+}
+
 _vial() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]-}
 	local run='--language --environment --code --stdin --env --file --dir --workdir --read-only --export
 		--export-to --network --allow-weak --config --json --explain --timeout --cpu-time --cpus
 		--memory --processes --open-files --file-size --workspace --tmp --files --output --daemon
 		--no-daemon --help'
-	local verbs='run languages doctor prepare env serve ps kill help'
+	local verbs='run languages doctor prepare env serve ps kill session repl help'
 	local layers='namespaces root uid cgroup creds seccomp landlock proc'
 
 	COMPREPLY=()
@@ -112,6 +143,8 @@ _vial() {
 		;;
 	ps) mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur") ;;
 	kill) mapfile -t COMPREPLY < <(compgen -W "--all --help $(_vial_runs)" -- "$cur") ;;
+	session) _vial_session "$cur" "$prev" ;;
+	repl) _vial_open "$cur" "$prev" ;;
 	help) mapfile -t COMPREPLY < <(compgen -W "${verbs% help}" -- "$cur") ;;
 	esac
 }

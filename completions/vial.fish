@@ -21,6 +21,15 @@ function __vial_verb
     test (count $words) -ge 2; and contains -- $words[2] $argv
 end
 
+function __vial_session
+    set -l words (commandline -opc)
+    test (count $words) -ge 3; and test $words[2] = session; and contains -- $words[3] $argv
+end
+
+function __vial_sessions
+    vial session list 2>/dev/null | cut -f 1
+end
+
 function __vial_env
     set -l words (commandline -opc)
     test (count $words) -ge 3; and test $words[2] = env; and contains -- $words[3] $argv
@@ -36,6 +45,8 @@ complete -c vial -n __vial_needs_verb -f -a env -d 'languages with packages of t
 complete -c vial -n __vial_needs_verb -f -a serve -d 'keep sandboxes ready for whoever asks'
 complete -c vial -n __vial_needs_verb -f -a ps -d 'what the local daemon is running'
 complete -c vial -n __vial_needs_verb -f -a kill -d 'end runs of the local daemon'
+complete -c vial -n __vial_needs_verb -f -a session -d 'interpreters of the daemon that live on'
+complete -c vial -n __vial_needs_verb -f -a repl -d 'talk to an interpreter in a sandbox'
 complete -c vial -n __vial_needs_verb -f -a help -d 'explain a verb'
 complete -c vial -n __vial_needs_verb -f -l version -s V -d 'show the version'
 complete -c vial -f -l help -s h -d 'show the options'
@@ -81,7 +92,7 @@ complete -c vial -n '__vial_verb kill' -f -a '(__vial_runs)'
 complete -c vial -n '__vial_verb run languages doctor ps' -l json -d 'print JSON'
 complete -c vial -n '__vial_verb run languages doctor prepare serve' -r -l config -d 'the configuration'
 complete -c vial -n '__vial_verb prepare' -f -a '(__vial_languages)'
-complete -c vial -n '__vial_verb help' -f -a 'run languages doctor prepare env serve ps kill'
+complete -c vial -n '__vial_verb help' -f -a 'run languages doctor prepare env serve ps kill session repl'
 
 complete -c vial -n '__vial_verb env; and test (count (commandline -opc)) -eq 2' -f -a 'list build show remove'
 complete -c vial -n '__vial_env list show' -l json -d 'print JSON'
@@ -94,3 +105,13 @@ complete -c vial -n '__vial_env build' -x -l find-links -a '(__fish_complete_dir
 complete -c vial -n '__vial_env build' -l no-index -d 'look there only, without a network'
 complete -c vial -n '__vial_env build' -l source -d 'packages without a wheel may be built'
 complete -c vial -n '__vial_env build' -l force -d 'even when it is there and the same'
+
+complete -c vial -n '__vial_verb session; and test (count (commandline -opc)) -eq 2' -f -a 'open list run reset close'
+complete -c vial -n '__vial_verb repl; or __vial_session open' -x -l language -s l -a 'python javascript ruby bash' -d 'the language'
+complete -c vial -n '__vial_verb repl; or __vial_session open' -x -l environment -s E -a '(__vial_environments)' -d 'the environment'
+complete -c vial -n '__vial_session list' -l json -d 'print JSON'
+complete -c vial -n '__vial_session run' -x -l code -s c -d 'this code, instead of a file'
+complete -c vial -n '__vial_session run' -x -l mode -a 'cell script function' -d 'how it is run'
+complete -c vial -n '__vial_session run' -x -l timeout -s t -d 'interrupt it after so long'
+complete -c vial -n '__vial_session run' -l quiet -s q -d 'show no value'
+complete -c vial -n '__vial_session run reset close' -f -a '(__vial_sessions)'

@@ -69,8 +69,7 @@ int live_reset(const struct live *live, struct err *e)
 	auto_object struct json_object *answer = NULL;
 	char path[PATH_ROOM];
 
-	return path_of(path, live->id, "/reset", e) < 0 ||
-			       daemon_call(&answer, "POST", path, e) < 0
+	return path_of(path, live->id, "/reset", e) < 0 || daemon_call(&answer, "POST", path, e) < 0
 		       ? -1
 		       : 0;
 }
@@ -202,7 +201,8 @@ static int interrupt(const struct live *live, const struct live_step *step, stru
 	char path[PATH_ROOM];
 	uint64_t count;
 
-	(void)!read(step->stop_fd, &count, sizeof(count)); /* an eventfd: the next one counts anew */
+	(void)!read(step->stop_fd, &count,
+		    sizeof(count)); /* an eventfd: the next one counts anew */
 	return path_of(path, live->id, "/interrupt", e) < 0 ||
 			       daemon_call(&answer, "POST", path, e) < 0
 		       ? -1

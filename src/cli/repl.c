@@ -26,7 +26,8 @@ struct request {
 };
 
 static const struct option rows[] = {
-	{ "language", 'l', "LANG", "its language (python)", offsetof(struct request, language), NULL },
+	{ "language", 'l', "LANG", "its language (python)", offsetof(struct request, language),
+	  NULL },
 	{ "environment", 'E', "NAME", "a language with packages of its own (vial env list)",
 	  offsetof(struct request, environment), NULL },
 };
@@ -37,11 +38,15 @@ static const struct manner {
 	const char *unfinished[8];
 	char opens_block; /* a line that ends in it wants an empty one at the end; 0: none does */
 } manners[] = {
-	{ "python", ">>> ", "... ",
+	{ "python",
+	  ">>> ",
+	  "... ",
 	  { "unexpected EOF", "was never closed", "expected an indented block",
 	    "unterminated triple-quoted", "EOF while scanning triple-quoted", "EOF in multi-line" },
 	  ':' },
-	{ "javascript", "> ", "... ",
+	{ "javascript",
+	  "> ",
+	  "... ",
 	  { "Unexpected end of input", "Unterminated template", "missing ) after argument list" },
 	  0 },
 	{ "ruby", "> ", "* ", { "unexpected end-of-input", "unterminated" }, 0 },
@@ -124,8 +129,10 @@ static bool is_unfinished(const struct repl *r, const struct live_answer *a)
 static int try(struct repl *r, const struct buf *text, bool is_last, struct err *e)
 {
 	auto_live_answer struct live_answer answer = { 0 };
-	const struct live_step step = { .code = buf_str(text), .len = text->len,
-					.stop_fd = r->stop_fd, .on_display = show_display,
+	const struct live_step step = { .code = buf_str(text),
+					.len = text->len,
+					.stop_fd = r->stop_fd,
+					.on_display = show_display,
 					.arg = &r->show };
 
 	forget_stop(r); /* what came at the prompt was for the prompt */
@@ -192,14 +199,16 @@ int repl_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = { "[-l LANG | -E NAME]", NULL };
 	struct request req = { .language = "python" };
-	struct options o = { "repl",
-			     synopsis,
-			     "Talk to an interpreter in a sandbox of the local daemon. It is gone when "
-			     "the conversation ends. Pictures are saved here, and named.",
-			     rows,
-			     ARRAY_LEN(rows),
-			     &req,
-			     0 };
+	struct options o = {
+		"repl",
+		synopsis,
+		"Talk to an interpreter in a sandbox of the local daemon. It is gone when "
+		"the conversation ends. Pictures are saved here, and named.",
+		rows,
+		ARRAY_LEN(rows),
+		&req,
+		0
+	};
 	AUTO(editor_freep) struct editor *editor = NULL;
 	struct repl r = { 0 };
 	char path[PATH_MAX];

@@ -21,7 +21,8 @@ struct request {
 };
 
 static const struct option open_rows[] = {
-	{ "language", 'l', "LANG", "its language (python)", offsetof(struct request, language), NULL },
+	{ "language", 'l', "LANG", "its language (python)", offsetof(struct request, language),
+	  NULL },
 	{ "environment", 'E', "NAME", "a language with packages of its own (vial env list)",
 	  offsetof(struct request, environment), NULL },
 };
@@ -32,7 +33,8 @@ static const struct option list_rows[] = {
 };
 
 static const struct option run_rows[] = {
-	{ "code", 'c', "CODE", "this code, instead of a file's", offsetof(struct request, code), NULL },
+	{ "code", 'c', "CODE", "this code, instead of a file's", offsetof(struct request, code),
+	  NULL },
 	{ "mode", 0, "MODE", "cell (the value of a last expression is shown), script, function",
 	  offsetof(struct request, mode), NULL },
 	{ "timeout", 't', "TIME", "interrupt it after so long (2s, 500ms)",
@@ -90,12 +92,12 @@ static int add_row(struct table *t, const struct json_object *o, struct err *e)
 	double seconds;
 	uint64_t runs, memory = 0;
 
-	if (member_text(&id, o, "id", e) < 0 || member_text(&environment, o, "environment", e) < 0 ||
+	if (member_text(&id, o, "id", e) < 0 ||
+	    member_text(&environment, o, "environment", e) < 0 ||
 	    member_text(&state, o, "state", e) < 0 ||
 	    member_double(&seconds, o, "idle_seconds", e) < 0 ||
 	    member_number(&runs, o, "runs", INT64_MAX, e) < 0 ||
-	    (!member_is_null(o, "memory") &&
-	     member_number(&memory, o, "memory", INT64_MAX, e) < 0))
+	    (!member_is_null(o, "memory") && member_number(&memory, o, "memory", INT64_MAX, e) < 0))
 		return -1;
 	table_add(t, TERM_BOLD, id);
 	table_add(t, TERM_PLAIN, environment);
@@ -112,10 +114,17 @@ static int add_row(struct table *t, const struct json_object *o, struct err *e)
 static int list_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = { "[--json]", NULL };
-	static const char *const titles[] = { "ID", "ENVIRONMENT", "STATE", "RUNS", "IDLE", "MEMORY" };
+	static const char *const titles[] = {
+		"ID", "ENVIRONMENT", "STATE", "RUNS", "IDLE", "MEMORY"
+	};
 	struct request req = { 0 };
-	struct options o = { "session list", synopsis, "List the sessions of the local daemon.",
-			     list_rows, ARRAY_LEN(list_rows), &req, 0 };
+	struct options o = { "session list",
+			     synopsis,
+			     "List the sessions of the local daemon.",
+			     list_rows,
+			     ARRAY_LEN(list_rows),
+			     &req,
+			     0 };
 	auto_object struct json_object *answer = NULL;
 	auto_table struct table t = TABLE_INIT(ARRAY_LEN(titles));
 	const struct json_object *sessions;
@@ -179,16 +188,19 @@ static int run_step(const struct request *req, const char *id, const char *path,
 
 static int run_main_(int argc, char **argv)
 {
-	static const char *const synopsis[] = { "[OPTION...] ID FILE", "[OPTION...] -c CODE ID", NULL };
+	static const char *const synopsis[] = { "[OPTION...] ID FILE", "[OPTION...] -c CODE ID",
+						NULL };
 	struct request req = { 0 };
-	struct options o = { "session run",
-			     synopsis,
-			     "Run code in a session. What it prints comes as it is printed, then the "
-			     "value of its last expression. Ctrl-C interrupts the code, not the session.",
-			     run_rows,
-			     ARRAY_LEN(run_rows),
-			     &req,
-			     0 };
+	struct options o = {
+		"session run",
+		synopsis,
+		"Run code in a session. What it prints comes as it is printed, then the "
+		"value of its last expression. Ctrl-C interrupts the code, not the session.",
+		run_rows,
+		ARRAY_LEN(run_rows),
+		&req,
+		0
+	};
 	struct err e;
 	int first, status;
 
@@ -219,7 +231,7 @@ static int each_main(const char *verb, const char *about, int (*one)(const char 
 {
 	static const char *const synopsis[] = { "ID...", NULL };
 	struct request req = { 0 };
-	struct options o = { verb, synopsis, about, NULL, 0, &req, 0 };
+	struct options o = { verb, synopsis, about, list_rows, 0, &req, 0 }; /* only --help */
 	struct err e;
 	int first, status;
 
@@ -272,10 +284,11 @@ static void usage(FILE *f)
 	const char *bold = term_style(f, TERM_BOLD), *plain = term_style(f, TERM_PLAIN);
 
 	(void)fprintf(f, "usage: vial session VERB [OPTION...]\n\n");
-	term_wrap(f,
-		  "A session is an interpreter that lives on: variables, functions and files of one "
-		  "run are there in the next.",
-		  0, 80);
+	term_wrap(
+		f,
+		"A session is an interpreter that lives on: variables, functions and files of one "
+		"run are there in the next.",
+		0, 80);
 	(void)fputc('\n', f);
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
 		(void)fprintf(f, "  %s%-7s%s %-9s %s\n", bold, verbs[i].name, plain,

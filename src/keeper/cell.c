@@ -14,6 +14,7 @@
 #include "engine/seccomp.h"
 #include "guest/go.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -267,9 +268,14 @@ void cell_kill(struct cell *cell)
 	}
 }
 
+/* As a terminal would: to all of its process group, which it leads.  Linux before 6.9 can only send
+ * it to the guest itself. */
 void cell_signal(struct cell *cell, int sig)
 {
-	if (cell->guest.pidfd >= 0)
+	const unsigned to_group = 1u << 2; /* PIDFD_SIGNAL_PROCESS_GROUP */
+
+	if (cell->guest.pidfd >= 0 &&
+	    pidfd_send_signal(cell->guest.pidfd, sig, NULL, to_group) < 0 && errno == EINVAL)
 		(void)pidfd_send_signal(cell->guest.pidfd, sig, NULL, 0);
 }
 

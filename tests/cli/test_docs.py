@@ -22,10 +22,13 @@ def verbs():
 
 def commands():
     """Verbs, and the verbs below them."""
-    text = subprocess.run([cli.VIAL, "env", "--help"], capture_output=True, text=True,
-                          check=True).stdout
-    below = re.findall(r"^  (\w+) ", text.split("\n  vial ")[0], re.M)
-    return verbs() + ["env " + verb for verb in below]
+    found = verbs()
+    for verb in ("env", "session"):
+        text = subprocess.run([cli.VIAL, verb, "--help"], capture_output=True, text=True,
+                              check=True).stdout
+        found += [verb + " " + name for name in
+                  re.findall(r"^  (\w+) ", text.split("\n  vial ")[0], re.M)]
+    return found
 
 
 class Manuals(cli.Case):
@@ -60,7 +63,7 @@ class Manuals(cli.Case):
         main = read("docs/man/vial.1")
         for verb in verbs():
             self.assertRegex(main, r"(?m)^\.It Cm %s$" % verb)
-            own = "docs/man/vial-%s.1" % verb
+            own = "docs/man/vial-%s.1" % {"repl": "session"}.get(verb, verb)
             page = read(own) if os.path.exists(os.path.join(cli.ROOT, own)) else main
             for command in commands():
                 for flag in cli.flags(command) if command.split()[0] == verb else ():
