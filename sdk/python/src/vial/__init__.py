@@ -1,0 +1,54 @@
+"""vial - run code you did not write, in sandboxes made by the Linux kernel.
+
+    import vial
+
+    print(vial.run("print(6 * 7)").stdout)
+
+    with vial.Sandbox().session() as session:
+        session.run("x = 6")
+        print(session.run("x * 7").value)
+
+The classes of other sandboxes, on top of this one, are in vial.agentfly, vial.toolweaver,
+vial.nemo, vial.claw and vial.codemie.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from ._default import default
+from .aio import AsyncSandbox, AsyncSession
+from .client import Sandbox, Session
+from .errors import (
+    APIError,
+    Busy,
+    DaemonError,
+    Denied,
+    InvalidRequest,
+    NotFound,
+    RemoteError,
+    RequestTimeout,
+    ServerFault,
+    ServerUnavailable,
+    TooLarge,
+    VialError,
+)
+from .events import Call, Display, Event, Finished, Output, Started
+from .results import ChangedFile, ExceptionInfo, ExportedFile, Frame, Result
+from .rich import Opaque, Rich
+from .streams import AsyncStream, Stream
+
+__version__ = "0.1.0"
+
+
+def run(code: str, language: str = "python", **options: Any) -> Result:
+    """Sandbox.run() of this process's default sandbox."""
+    return default().run(code, language, **options)
+
+
+__all__ = [
+    "APIError", "AsyncSandbox", "AsyncSession", "AsyncStream", "Busy", "Call", "ChangedFile",
+    "DaemonError", "Denied", "Display", "Event", "ExceptionInfo", "ExportedFile", "Finished",
+    "Frame", "InvalidRequest", "NotFound", "Opaque", "Output", "RemoteError", "RequestTimeout",
+    "Result", "Rich", "Sandbox", "ServerFault", "ServerUnavailable", "Session", "Started", "Stream",
+    "TooLarge", "VialError", "default", "run",
+]

@@ -1,0 +1,82 @@
+"""_exchange - one request and its answer, as the transports see them."""
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Mapping, Optional
+
+from . import errors
+
+Progress = Callable[[int, int], None]
+PIECE = 1 << 18  # of a body, between two calls of its progress function
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    path: str
+    body: Optional[bytes] = None
+    timeout: Optional[float] = None
+    accept: str = "application/json"
+    progress: Optional[Progress] = None
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Twice is as good as once."""
+        return self.method in ("GET", "DELETE", "HEAD")
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def check(self) -> Answer:
+        if self.status >= 300:
+            raise errors.from_response(self.status, self.body, self.headers.get("retry-after"))
+        return self
+
+    def json(self) -> Dict[str, Any]:
+        try:
+            answer = json.loads(self.body) if self.body else {}
+        except ValueError as why:
+            raise errors.ServerFault(self.status, "unknown", "not JSON: %s" % why) from None
+        if not isinstance(answer, dict):
+            raise errors.ServerFault(self.status, "unknown", "not a JSON object")
+        return answer
+
+
+def encode(body: Any) -> bytes:
+    """Compact JSON.  What JSON cannot say is a TypeError or a ValueError here, not later."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+class Backoff:
+    """How long to wait before the next try, and whether there is one.
+
+    Tried again is only what cannot have been carried out: a request that did not reach the server,
+    or that it refused as too many; and what is the same done twice.
+    """
+
+    def __init__(self, retries: int) -> None:
+        self.left = retries
+        self._next = 0.05
+
+    def after(self, request: Request, why: Exception) -> Optional[float]:
+        """Seconds, or None: give up."""
+        if self.left <= 0 or not self._is_safe(request, why):
+            return None
+        self.left -= 1
+        wait = self._next
+        self._next = min(self._next * 2, 2.0)
+        if isinstance(why, errors.Busy) and why.retry_after is not None:
+            wait = min(max(wait, why.retry_after), 10.0)
+        return wait
+
+    @staticmethod
+    def _is_safe(request: Request, why: Exception) -> bool:
+        if isinstance(why, errors.Busy):
+            return True
+        return isinstance(why, errors.ServerUnavailable) \
+            and (request.is_repeatable or not why.was_sent)

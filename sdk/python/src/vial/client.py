@@ -1,0 +1,288 @@
+"""client - sandboxes for ordinary, blocking programs."""
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+
+from . import _command
+from ._callbacks import Callbacks, by_name
+from ._defaults import Defaults, Options
+from ._exchange import Progress, Request, encode
+from ._request import Files, Limits, post
+from ._steps import UNSET, Policy, SessionInfo, Unset, step_body
+from ._talk import Talk
+from .errors import InvalidRequest, NotFound
+from .events import Display, Output
+from .results import Result, parse_result
+from .rich import Rich
+from .streams import Stream
+
+OnOutput = Callable[[str, str], Any]
+OnDisplay = Callable[[Rich], Any]
+
+
+class Sandbox:
+    """Runs code that you did not write.
+
+    Without a server, it finds the local daemon, or starts a private one for this process::
+
+        sandbox = vial.Sandbox()
+        print(sandbox.run("print(6 * 7)").stdout)
+
+        with sandbox.session() as session:
+            session.run("x = 6")
+            assert session.run("x * 7").value == 42
+
+    Args:
+        server: `http://...`, `https://...`, or the path of a Unix socket. Default: VIAL_URL, the
+            local daemon's socket, a private daemon.
+        token: for a server that asks for one. Default: VIAL_TOKEN, with VIAL_URL.
+        language, environment, timeout, limits, env: defaults of every run and session.
+        retries: how often a request is sent again that has not been carried out.
+
+    One object can be used by any number of threads, and goes on working in a forked child.
+    """
+
+    def __init__(self, server: Optional[str] = None, *, token: Optional[str] = None,
+                 language: str = "python", environment: Optional[str] = None,
+                 timeout: Optional[float] = None, limits: Optional[Limits] = None,
+                 env: Optional[Mapping[str, str]] = None, retries: int = 3) -> None:
+        self._defaults = Defaults(server, token=token, language=language, environment=environment,
+                                  timeout=timeout, limits=limits, env=env, retries=retries)
+        self._talk = Talk(self._defaults.server, retries)
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close its connections.  It can be used again."""
+        self._talk.close()
+
+    @property
+    def address(self) -> str:
+        """Where its server is; a private one is started by asking."""
+        return str(self._talk.address())
+
+    # ---- runs ----
+
+    def run(self, code: str, language: Optional[str] = None, *, environment: Optional[str] = None,
+            files: Optional[Files] = None, args: Sequence[str] = (),
+            env: Optional[Mapping[str, str]] = None, stdin: Union[str, bytes, None] = None,
+            timeout: Optional[float] = None, limits: Optional[Limits] = None,
+            workdir: Optional[str] = None, writable: Optional[bool] = None,
+            exports: Sequence[str] = (), name: Optional[str] = None,
+            directory: Optional[str] = None, network: bool = False, check: bool = False,
+            progress: Optional[Progress] = None) -> Result:
+        """Run a program in a fresh sandbox, and wait for its end.
+
+        Args:
+            files: what the workspace holds, by name: text, bytes, or the path of a file here.
+            limits: `memory`, `cpus`, `processes`...; see vial-run(1).
+            exports: names or patterns of files to hand back in `Result.exports`.
+            name: of the file that the code is in.
+            workdir, writable: where the workspace is (/sandbox), and whether it can be written.
+            directory: a directory of this machine as the workspace; only with a local server.
+            network: the host's network, where the operator permits it; only with a local server.
+            check: raise if the program fails; see `Result.check`.
+            progress: is told (sent, total) bytes while the request is sent.
+        """
+        options = self._defaults.options(code, language, environment, files, args, env, stdin,
+                                         timeout, limits, workdir, writable, exports, name,
+                                         directory, network)
+        result = self._run(options, progress)
+        return result.check() if check else result
+
+    def _run(self, options: Options, progress: Optional[Progress]) -> Result:
+        is_local = self._talk.address().is_local
+        if is_local and self._defaults.needs_command(options):
+            return _command.run(**options)
+        if options.command_only:
+            raise ValueError("directory and network need a server on this machine")
+        try:
+            answer = self._talk.send(self._defaults.run_request(options, progress=progress)).json()
+        except InvalidRequest as why:
+            if not is_local or not self._defaults.refuses(options, why):
+                raise
+            return _command.run(**options)
+        return parse_result(answer.get("result") or {}, id=str(answer.get("id")))
+
+    def stream(self, code: str, language: Optional[str] = None, *,
+               environment: Optional[str] = None, files: Optional[Files] = None,
+               args: Sequence[str] = (), env: Optional[Mapping[str, str]] = None,
+               stdin: Union[str, bytes, None] = None, timeout: Optional[float] = None,
+               limits: Optional[Limits] = None, workdir: Optional[str] = None,
+               writable: Optional[bool] = None, exports: Sequence[str] = (),
+               name: Optional[str] = None) -> Stream:
+        """As run(), but tells what happens while it does::
+
+            for event in sandbox.stream("print(1)"):
+                print(event)
+        """
+        options = self._defaults.options(code, language, environment, files, args, env, stdin,
+                                         timeout, limits, workdir, writable, exports, name)
+        return Stream(self._talk, self._defaults.run_request(options, streamed=True), is_run=True)
+
+    def runs(self) -> List[Dict[str, Any]]:
+        """Those under way."""
+        return list(self._get("/v1/runs").get("runs") or ())
+
+    def kill(self, id: str) -> bool:
+        """End a run.  False: it is not under way."""
+        try:
+            self._talk.send(Request("DELETE", "/v1/runs/%s" % id, timeout=30))
+        except NotFound:
+            return False
+        return True
+
+    # ---- the server ----
+
+    def _get(self, path: str) -> Dict[str, Any]:
+        return self._talk.send(Request("GET", path, timeout=30)).json()
+
+    def environments(self) -> List[Dict[str, Any]]:
+        """What code can run in."""
+        return list(self._get("/v1/environments").get("environments") or ())
+
+    def is_healthy(self) -> bool:
+        """Whether the server answers."""
+        try:
+            self._get("/healthz")
+        except (ConnectionError, TimeoutError):
+            return False
+        return True
+
+    # ---- sessions ----
+
+    def session(self, language: Optional[str] = None, *, environment: Optional[str] = None,
+                files: Optional[Files] = None, env: Optional[Mapping[str, str]] = None,
+                timeout: Optional[float] = None, limits: Optional[Limits] = None,
+                idle_timeout: Optional[float] = None, lifetime: Optional[float] = None,
+                max_episodes: Optional[int] = None, policy: Union[Policy, Unset] = UNSET,
+                progress: Optional[Progress] = None) -> Session:
+        """An interpreter that lives on between steps.  Leaving its `with` block closes it.
+
+        Args:
+            timeout: of each step.
+            limits: of each step, and of the whole (`memory`, `processes`...).
+            idle_timeout, lifetime: seconds until the server closes it by itself.
+            policy: what the code may import and do; see docs/POLICY.md.
+        """
+        request = self._defaults.session_request(language, environment, files, env, timeout, limits,
+                                                 idle_timeout, lifetime, max_episodes, policy,
+                                                 progress)
+        return Session(self._talk, SessionInfo.parse(self._talk.send(request).json()))
+
+    def sessions(self) -> List[SessionInfo]:
+        """Those that are alive."""
+        return [SessionInfo.parse(item) for item in self._get("/v1/sessions").get("sessions") or ()]
+
+    def attach(self, id: str) -> Session:
+        """The session of this id, which somebody else may have made."""
+        return Session(self._talk, SessionInfo.parse(self._get("/v1/sessions/%s" % id)))
+
+
+class Session:
+    """A live interpreter: variables, functions, imports and files stay from step to step.
+
+    Steps run in the order in which they were asked for, from whatever threads.
+    """
+
+    def __init__(self, talk: Talk, info: SessionInfo) -> None:
+        self._talk = talk
+        self._path = "/v1/sessions/%s" % info.id
+        self.id = info.id
+        self.language = info.language
+        self.environment = info.environment
+
+    def __repr__(self) -> str:
+        return "<Session %s, %s>" % (self.id, self.environment or self.language)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.close()
+
+    def run(self, code: str, *, mode: Optional[str] = None, name: Optional[str] = None,
+            globals: Optional[Mapping[str, Any]] = None, callbacks: Optional[Callbacks] = None,
+            calls_max: Optional[int] = None, policy: Union[Policy, Unset] = UNSET,
+            figures: Optional[bool] = None, value_max: Optional[int] = None,
+            timeout: Optional[float] = None, on_output: Optional[OnOutput] = None,
+            on_display: Optional[OnDisplay] = None, check: bool = False) -> Result:
+        """Run a step, and wait for its end.
+
+        Args:
+            mode: "cell" (the default: the value of a last expression, top-level await), "script",
+                or "function" (the body of an async function: `return` gives the value).
+            globals: names to set before, to what JSON can say.
+            callbacks: functions of this process that the code may call, by name. Plain ones run in
+                this thread, asynchronous ones in a loop of their own; exceptions travel with
+                their type. Absent: those of the step before.
+            calls_max: how many calls the step may make.
+            on_output, on_display: are told (stream, text), and what is shown, as it happens.
+            check: raise if the step fails; see `Result.check`.
+        """
+        functions = by_name(callbacks)
+        body = step_body(code, mode=mode, name=name, globals=globals, callbacks=functions,
+                         calls_max=calls_max, policy=policy, figures=figures, value_max=value_max,
+                         timeout=timeout)
+        if functions or on_output or on_display:
+            stream = Stream(self._talk, post(self._path + "/runs", body, None, streamed=True),
+                            functions, self.id)
+            result = _follow(stream, on_output, on_display)
+        else:
+            answer = self._talk.send(post(self._path + "/runs", body, None)).json()
+            result = parse_result(answer.get("result") or {}, id=str(answer.get("id")),
+                                  session=self.id)
+        return result.check() if check else result
+
+    def stream(self, code: str, *, mode: Optional[str] = None, name: Optional[str] = None,
+               globals: Optional[Mapping[str, Any]] = None, callbacks: Optional[Callbacks] = None,
+               calls_max: Optional[int] = None, policy: Union[Policy, Unset] = UNSET,
+               figures: Optional[bool] = None, value_max: Optional[int] = None,
+               timeout: Optional[float] = None) -> Stream:
+        """As run(), but tells what happens while it does.  Calls are answered on the way."""
+        functions = by_name(callbacks)
+        body = step_body(code, mode=mode, name=name, globals=globals, callbacks=functions,
+                         calls_max=calls_max, policy=policy, figures=figures, value_max=value_max,
+                         timeout=timeout)
+        return Stream(self._talk, post(self._path + "/runs", body, None, streamed=True), functions,
+                      self.id)
+
+    def _post(self, what: str, body: Any) -> Dict[str, Any]:
+        request = Request("POST", self._path + what, encode(body), timeout=120)
+        return self._talk.send(request).json()
+
+    def interrupt(self) -> bool:
+        """As Ctrl-C would.  False: no step was under way."""
+        return bool(self._post("/interrupt", {}).get("interrupted"))
+
+    def reset(self) -> None:
+        """A fresh interpreter and workspace, under the same id."""
+        self._post("/reset", {})
+
+    def extend(self, lifetime: float) -> None:
+        """Let it live for so many seconds from now."""
+        self._post("/extend", {"lifetime": lifetime})
+
+    def info(self) -> SessionInfo:
+        return SessionInfo.parse(self._talk.send(Request("GET", self._path, timeout=30)).json())
+
+    def close(self) -> None:
+        """End it.  Once is enough; again does nothing."""
+        with contextlib.suppress(NotFound):
+            self._talk.send(Request("DELETE", self._path, timeout=60))
+
+
+def _follow(stream: Stream, on_output: Optional[OnOutput], on_display: Optional[OnDisplay]
+            ) -> Result:
+    with stream:
+        for event in stream:
+            if on_output and isinstance(event, Output):
+                on_output(event.stream, event.data)
+            elif on_display and isinstance(event, Display):
+                on_display(event.data)
+        return stream.result

@@ -1,0 +1,236 @@
+"""results - how a run or a step ended, as objects (docs/RESULT.md, docs/API.md)."""
+from __future__ import annotations
+
+import ast
+import base64
+import builtins
+import inspect
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Type
+
+from .errors import RemoteError
+from .rich import Opaque, Rich
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One line of a traceback."""
+
+    file: str
+    line: Optional[int]
+    name: str
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class ExceptionInfo:
+    """What a program failed with."""
+
+    type: str
+    message: str
+    traceback: str = ""
+    line: Optional[int] = None
+    module: Optional[str] = None
+    frames: List[Frame] = field(default_factory=list)
+    cause: Optional[ExceptionInfo] = None
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> ExceptionInfo:
+        cause = data.get("cause")
+        return cls(type=str(data.get("type", "")), message=str(data.get("message") or ""),
+                   traceback=str(data.get("traceback") or ""), line=data.get("line"),
+                   module=data.get("module"),
+                   frames=[Frame(str(f.get("file", "")), f.get("line"), str(f.get("name", "")),
+                                 str(f.get("source", ""))) for f in data.get("frames") or ()],
+                   cause=cls.parse(cause) if isinstance(cause, dict) else None)
+
+    def to_exception(self) -> Exception:
+        """An exception of the same type where Python has it, else a RemoteError.
+
+        Those that would end this process, SystemExit and KeyboardInterrupt, are RemoteErrors too.
+        """
+        kind = getattr(builtins, self.type, None)
+        if self.module in (None, "builtins") and inspect.isclass(kind) \
+                and issubclass(kind, Exception):
+            try:
+                made = kind(self._argument(kind))
+                made.__dict__["remote_traceback"] = self.traceback
+                return made
+            except TypeError:  # it is not made of one text
+                pass
+        return RemoteError(self.type, self.message, self.traceback)
+
+    def _argument(self, kind: Type[Exception]) -> Any:
+        if kind is KeyError:  # whose text is the repr() of what it was made of
+            try:
+                return ast.literal_eval(self.message)
+            except (ValueError, SyntaxError):
+                pass
+        return self.message
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """A file in the workspace that the run created or changed."""
+
+    path: str
+    size: int
+
+
+@dataclass(frozen=True)
+class ExportedFile:
+    """A file that was asked for; `error` says why it has no content."""
+
+    path: str
+    size: int
+    content: Optional[bytes] = None
+    error: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """All that is known about how a run, or a step of a session, ended.
+
+    Times are milliseconds (`wall_time` and `cpu_time`: seconds), sizes bytes.
+    """
+
+    outcome: str
+    exit_code: Optional[int]
+    stdout: str
+    stderr: str
+    id: Optional[str] = None
+    session: Optional[str] = None
+    stage: str = "run"
+    signal: Optional[int] = None
+    timed_out: bool = False
+    oom: bool = False
+    limit: Optional[str] = None
+    stdout_dropped: int = 0
+    stderr_dropped: int = 0
+    exception: Optional[ExceptionInfo] = None
+    wall_ms: float = 0.0
+    cpu_ms: float = 0.0
+    compile_ms: float = 0.0
+    peak_memory: Optional[int] = None
+    processes: Optional[int] = None
+    files_changed: List[ChangedFile] = field(default_factory=list)
+    files_changed_cut: bool = False
+    exports: List[ExportedFile] = field(default_factory=list)
+    state: Optional[str] = None
+    value: Any = None
+    rich: Optional[Rich] = None
+    displays: List[Rich] = field(default_factory=list)
+    interrupted: bool = False
+    raw: Dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    failure: Optional[BaseException] = field(default=None, repr=False, compare=False)
+
+    @property
+    def ok(self) -> bool:
+        """It ran to its end, with nothing wrong."""
+        return self.outcome == "exited" and not self.exit_code and self.exception is None \
+            and not self.interrupted
+
+    @property
+    def truncated(self) -> bool:
+        return bool(self.stdout_dropped or self.stderr_dropped)
+
+    @property
+    def wall_time(self) -> float:
+        return self.wall_ms / 1000
+
+    @property
+    def cpu_time(self) -> float:
+        return self.cpu_ms / 1000
+
+    def file(self, path: str) -> bytes:
+        """The content of an export."""
+        for item in self.exports:
+            if item.path == path and item.content is not None:
+                return item.content
+            if item.path == path:
+                raise FileNotFoundError("%s: %s" % (path, item.error))
+        raise FileNotFoundError(path)
+
+    def check(self) -> Result:
+        """Itself; or raises what the program did.
+
+        TimeoutError and MemoryError for the limits, an exception of the program's own type where
+        this Python has it, else RemoteError.  An exception that came from a callback is that
+        very object.
+        """
+        if self.ok:
+            return self
+        if self.failure is not None:
+            raise self.failure
+        if self.timed_out:
+            raise TimeoutError("the program ran out of time (%s)" % (self.limit or "timeout"))
+        if self.oom:
+            raise MemoryError("the program ran out of memory")
+        if self.exception is not None:
+            raise self.exception.to_exception()
+        raise RemoteError(*self._ending(), self.stderr)
+
+    def _ending(self) -> tuple[str, str]:
+        if self.signal is not None:
+            return "Signaled", "signal %d ended the program" % self.signal
+        if self.outcome == "exited":
+            return "SystemExit", str(self.exit_code)
+        return "Ended", self.outcome
+
+    # ---- notebooks ----
+
+    def _shown(self) -> Optional[Rich]:
+        if self.rich is not None and len(self.rich):
+            return self.rich
+        return self.displays[-1] if self.displays else None
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, Any]:
+        shown = self._shown()
+        return shown._repr_mimebundle_() if shown else {"text/plain": repr(self)}
+
+    def _repr_png_(self) -> Optional[bytes]:
+        shown = self._shown()
+        return shown.png if shown else None
+
+    def _repr_html_(self) -> Optional[str]:
+        shown = self._shown()
+        return shown.html if shown else None
+
+
+def _parse_export(data: Mapping[str, Any]) -> ExportedFile:
+    coded = data.get("content_base64")
+    content = base64.b64decode(coded) if isinstance(coded, str) else None
+    return ExportedFile(str(data["path"]), int(data.get("size") or 0), content, data.get("error"))
+
+
+def parse_result(data: Dict[str, Any], *, id: Optional[str] = None, session: Optional[str] = None,
+                 failure: Optional[BaseException] = None) -> Result:
+    """Of the server's JSON.  Members that are new to us stay in `raw`."""
+    exception = data.get("exception")
+    value: Any = None
+    rich: Optional[Rich] = None
+    told = data.get("value")
+    if isinstance(told, dict):
+        forms = told.get("data") or {}
+        if "json" in told:
+            value, rich = told["json"], Rich(forms)
+        else:
+            value = rich = Opaque(str(told.get("text", "")), str(told.get("type", "")), forms)
+    return Result(
+        outcome=str(data.get("outcome", "exited")), exit_code=data.get("exit_code"),
+        stdout=data.get("stdout") or "", stderr=data.get("stderr") or "", id=id, session=session,
+        stage=data.get("stage") or "run", signal=data.get("signal"),
+        timed_out=bool(data.get("timed_out")), oom=bool(data.get("oom")), limit=data.get("limit"),
+        stdout_dropped=data.get("stdout_dropped") or 0,
+        stderr_dropped=data.get("stderr_dropped") or 0,
+        exception=ExceptionInfo.parse(exception) if isinstance(exception, dict) else None,
+        wall_ms=data.get("wall_ms") or 0.0, cpu_ms=data.get("cpu_ms") or 0.0,
+        compile_ms=data.get("compile_ms") or 0.0, peak_memory=data.get("peak_memory"),
+        processes=data.get("processes"),
+        files_changed=[ChangedFile(str(f["path"]), int(f.get("size") or 0))
+                       for f in data.get("files_changed") or ()],
+        files_changed_cut=bool(data.get("files_changed_cut")),
+        exports=[_parse_export(f) for f in data.get("exports") or ()],
+        state=data.get("state"), value=value, rich=rich,
+        displays=[Rich(d) for d in data.get("displays") or ()],
+        interrupted=bool(data.get("interrupted")), raw=data, failure=failure)
