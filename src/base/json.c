@@ -117,3 +117,9 @@ void json_null(struct json *j, const char *key)
 	lead(j, key);
 	buf_add_str(j->out, "null");
 }
+
+void json_raw(struct json *j, const char *key, const char *bytes, size_t len)
+{
+	lead(j, key);
+	buf_add(j->out, bytes, len);
+}

@@ -32,3 +32,5 @@ void json_int(struct json *j, const char *key, int64_t value);
 void json_double(struct json *j, const char *key, double value); /* NaN and infinities write null */
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
+/* A value that is JSON already, and was checked to be. */
+void json_raw(struct json *j, const char *key, const char *bytes, size_t len);

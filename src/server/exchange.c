@@ -10,6 +10,7 @@
 #include "server/http_impl.h"
 
 #include "base/json.h"
+#include "server/manner.h"
 #include "server/origin.h"
 
 #include <stdarg.h>
@@ -165,7 +166,8 @@ static void check_head(struct exchange *x, const struct head *head, const char *
 		       method);
 	else if (!route)
 		refuse(x, 404, ERR_GONE, "there is no %.100s", path);
-	else if (route->body_max && !is_json(head->type))
+	else if (route->body_max && !is_json(head->type) &&
+		 !(x->match.manner && x->match.manner->takes_any_type))
 		refuse(x, 415, ERR_INVALID, "a body must be application/json");
 	if (x->is_refused && x->failure.status == 415)
 		x->failure.hint = "send the header 'Content-Type: application/json'";
@@ -328,13 +330,23 @@ void exchange_on_completed(void *arg, struct MHD_Connection *mhd, void **state,
 
 const char *exchange_id(const struct exchange *x)
 {
-	return x->match.id;
+	return x->match.ids[0];
+}
+
+const char *exchange_part(const struct exchange *x)
+{
+	return x->match.ids[1];
 }
 
 const char *exchange_body(const struct exchange *x, size_t *ret_len)
 {
 	*ret_len = x->body.len;
 	return buf_str(&x->body);
+}
+
+const char *exchange_type(const struct exchange *x)
+{
+	return MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, "Content-Type");
 }
 
 void exchange_drop_body(struct exchange *x)
@@ -367,6 +379,14 @@ static bool add_header(struct MHD_Response *response, const char *name, const ch
 	return MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
+static bool add_manners(const struct manner *manner, struct MHD_Response *response)
+{
+	for (size_t i = 0; manner && manner->headers && manner->headers[i][0]; i++)
+		if (!add_header(response, manner->headers[i][0], manner->headers[i][1]))
+			return false;
+	return true;
+}
+
 /* A response that could not be made ends the connection. */
 static void respond(struct exchange *x, unsigned status, const char *type,
 		    struct MHD_Response *response)
@@ -376,6 +396,7 @@ static void respond(struct exchange *x, unsigned status, const char *type,
 	if (!response || !add_header(response, "Content-Type", type) ||
 	    !add_header(response, "Cache-Control", "no-store") ||
 	    !add_header(response, "X-Content-Type-Options", "nosniff") ||
+	    !add_manners(x->match.manner, response) ||
 	    (x->http->is_draining && !add_header(response, "Connection", "close")))
 		x->is_gone = true;
 	resume(x);
@@ -406,7 +427,10 @@ void exchange_fail(struct exchange *x, const struct failure *f)
 	struct json j = { .out = &text };
 
 	json_open(&j, NULL, '{');
-	failure_json(&j, "error", f);
+	if (x->match.manner)
+		x->match.manner->write_failure(&j, f);
+	else
+		failure_json(&j, "error", f);
 	json_close(&j);
 	buf_add_char(&text, '\n');
 

@@ -2,6 +2,9 @@
 
 #include "base/json.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 static const unsigned statuses[ERR_COUNT_] = {
 	[ERR_NONE] = 500, [ERR_INVALID] = 400, [ERR_LIMIT] = 413,
 	[ERR_BUSY] = 503, [ERR_GONE] = 404,    [ERR_DENIED] = 403,
@@ -11,6 +14,18 @@ static const unsigned statuses[ERR_COUNT_] = {
 unsigned failure_status(const struct failure *f)
 {
 	return f->status ? f->status : statuses[f->err.code];
+}
+
+int failure_at(struct failure *f, const char *field, const char *fmt, ...)
+{
+	char text[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	(void)snprintf(f->field, sizeof(f->field), "%s", field);
+	return err_set(&f->err, ERR_INVALID, "%s", text);
 }
 
 void failure_json(struct json *j, const char *key, const struct failure *f)

@@ -18,5 +18,8 @@ struct failure {
 
 unsigned failure_status(const struct failure *f);
 
+/* The request is wrong in this field; returns -1. */
+int failure_at(struct failure *f, const char *field, const char *fmt, ...) PRINTF(3, 4);
+
 /* The object within "error". */
 void failure_json(struct json *j, const char *key, const struct failure *f);

@@ -50,8 +50,11 @@ struct http_state http_state(const struct http *http);
 
 /* ---- for handlers ---------------------------------------------------------------------- */
 
-const char *exchange_id(const struct exchange *x); /* what "{id}" stands for */
+/* What the first "{name}" of the path stands for, and the second. */
+const char *exchange_id(const struct exchange *x);
+const char *exchange_part(const struct exchange *x);
 const char *exchange_body(const struct exchange *x, size_t *ret_len);
+const char *exchange_type(const struct exchange *x); /* the body's Content-Type; NULL: not said */
 void exchange_drop_body(struct exchange *x); /* read and done with: memory for others */
 bool exchange_accepts(const struct exchange *x, const char *type);
 

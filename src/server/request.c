@@ -5,11 +5,11 @@
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 struct reader {
+	const struct kind *kind;
 	struct vial *host;
 	const struct environments *environments;
 	struct json_object *all;
@@ -18,19 +18,6 @@ struct reader {
 };
 
 /* ---- failures -------------------------------------------------------------------------- */
-
-static int PRINTF(3, 4) wrong(struct failure *f, const char *field, const char *fmt, ...)
-{
-	char text[200];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	(void)err_set(&f->err, ERR_INVALID, "%s", text);
-	(void)snprintf(f->field, sizeof(f->field), "%s", field);
-	return -1;
-}
 
 /* A setter of the public API said no: its words, our field. */
 static int refused(struct failure *f, const char *field, const struct vial_error *error)
@@ -72,7 +59,7 @@ static int read_bytes(struct bytes *ret, struct json_object *value, const char *
 		      struct failure *f)
 {
 	if (!json_object_is_type(value, json_type_string))
-		return wrong(f, field, "must be a string, not %s", type_name(value));
+		return failure_at(f, field, "must be a string, not %s", type_name(value));
 	*ret = (struct bytes){ json_object_get_string(value),
 			       (size_t)json_object_get_string_len(value) };
 	return 0;
@@ -87,7 +74,7 @@ static int read_text(const char **ret, struct json_object *value, const char *fi
 	if (read_bytes(&bytes, value, field, f) < 0)
 		return -1;
 	if (strlen(bytes.data) != bytes.len)
-		return wrong(f, field, "holds a NUL character");
+		return failure_at(f, field, "holds a NUL character");
 	*ret = bytes.data;
 	return 0;
 }
@@ -101,15 +88,15 @@ static int read_content(struct bytes *ret, struct buf *room, struct json_object 
 
 	(void)snprintf(coded_field, sizeof(coded_field), "%s_base64", field);
 	if (plain && coded)
-		return wrong(f, coded_field, "give %s or %s, not both", field, coded_field);
+		return failure_at(f, coded_field, "give %s or %s, not both", field, coded_field);
 	if (plain)
 		return read_bytes(ret, plain, field, f);
 	if (read_bytes(ret, coded, coded_field, f) < 0)
 		return -1;
 	if (base64_decode(room, ret->data, ret->len, &e) < 0)
-		return wrong(f, coded_field, "%s", e.msg);
+		return failure_at(f, coded_field, "%s", e.msg);
 	*ret = (struct bytes){ buf_str(room), room->len };
-	return room->dropped ? wrong(f, coded_field, "is too large") : 0;
+	return room->dropped ? failure_at(f, coded_field, "is too large") : 0;
 }
 
 /* ---- members --------------------------------------------------------------------------- */
@@ -172,7 +159,8 @@ static int set_writable(struct reader *r, struct json_object *value)
 	struct vial_error error;
 
 	if (!json_object_is_type(value, json_type_boolean))
-		return wrong(r->f, "writable", "must be true or false, not %s", type_name(value));
+		return failure_at(r->f, "writable", "must be true or false, not %s",
+				  type_name(value));
 	if (vial_job_writable(r->job, json_object_get_boolean(value), &error) < 0)
 		return refused(r->f, "writable", &error);
 	return 0;
@@ -188,7 +176,8 @@ static int set_strings(struct reader *r, struct json_object *list, const char *n
 	const char *text = NULL;
 
 	if (!json_object_is_type(list, json_type_array))
-		return wrong(r->f, name, "must be an array of strings, not %s", type_name(list));
+		return failure_at(r->f, name, "must be an array of strings, not %s",
+				  type_name(list));
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
 		(void)snprintf(field, sizeof(field), "%s[%zu]", name, i);
 		if (read_text(&text, json_object_array_get_idx(list, i), field, r->f) < 0)
@@ -218,7 +207,7 @@ static int set_file(struct reader *r, struct json_object *file, const char *fiel
 	const char *path = NULL;
 
 	if (!json_object_is_type(file, json_type_object))
-		return wrong(r->f, field, "must be an object, not %s", type_name(file));
+		return failure_at(r->f, field, "must be an object, not %s", type_name(file));
 	json_object_object_foreach(file, key, value)
 	{
 		(void)value;
@@ -226,7 +215,7 @@ static int set_file(struct reader *r, struct json_object *file, const char *fiel
 		    strcmp(key, "content_base64") != 0) {
 			(void)snprintf(part, sizeof(part), "%.32s.%.40s", field, key);
 			r->f->hint = "a file has path, and content or content_base64";
-			return wrong(r->f, part, "there is no such member");
+			return failure_at(r->f, part, "there is no such member");
 		}
 	}
 	(void)snprintf(part, sizeof(part), "%.32s.path", field);
@@ -235,7 +224,7 @@ static int set_file(struct reader *r, struct json_object *file, const char *fiel
 	(void)snprintf(part, sizeof(part), "%.32s.content", field);
 	struct json_object *plain = get(file, "content"), *coded = get(file, "content_base64");
 	if (!plain && !coded)
-		return wrong(r->f, part, "must be given, or content_base64");
+		return failure_at(r->f, part, "must be given, or content_base64");
 	if (read_content(&bytes, &room, plain, coded, part, r->f) < 0)
 		return -1;
 	(void)snprintf(part, sizeof(part), "%.32s.path", field);
@@ -249,7 +238,8 @@ static int set_files(struct reader *r, struct json_object *list)
 	char field[32];
 
 	if (!json_object_is_type(list, json_type_array))
-		return wrong(r->f, "files", "must be an array of objects, not %s", type_name(list));
+		return failure_at(r->f, "files", "must be an array of objects, not %s",
+				  type_name(list));
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
 		(void)snprintf(field, sizeof(field), "files[%zu]", i);
 		if (set_file(r, json_object_array_get_idx(list, i), field) < 0)
@@ -267,7 +257,7 @@ static int set_env(struct reader *r, struct json_object *map)
 	const char *text = NULL;
 
 	if (!json_object_is_type(map, json_type_object))
-		return wrong(r->f, "env", "must be an object, not %s", type_name(map));
+		return failure_at(r->f, "env", "must be an object, not %s", type_name(map));
 	json_object_object_foreach(map, key, value)
 	{
 		(void)snprintf(field, sizeof(field), "env.%.80s", key);
@@ -283,7 +273,7 @@ static int set_env(struct reader *r, struct json_object *map)
 static int number_text(char ret[64], double number, const char *field, struct failure *f)
 {
 	if (!isfinite(number) || fabs(number) > 1e18)
-		return wrong(f, field, "is out of range");
+		return failure_at(f, field, "is out of range");
 	int len = snprintf(ret, 64, "%.6f", number);
 	while (ret[len - 1] == '0')
 		ret[--len] = '\0';
@@ -312,7 +302,8 @@ static int set_limit(struct reader *r, const char *name, struct json_object *val
 			return -1;
 		break;
 	default:
-		return wrong(r->f, field, "must be a number or a string, not %s", type_name(value));
+		return failure_at(r->f, field, "must be a number or a string, not %s",
+				  type_name(value));
 	}
 	if (vial_job_limit(r->job, name, text ? text : number, &error) < 0)
 		return refused(r->f, field, &error);
@@ -324,7 +315,7 @@ static int set_limits(struct reader *r, struct json_object *map)
 	char field[sizeof(r->f->field)];
 
 	if (!json_object_is_type(map, json_type_object))
-		return wrong(r->f, "limits", "must be an object, not %s", type_name(map));
+		return failure_at(r->f, "limits", "must be an object, not %s", type_name(map));
 	json_object_object_foreach(map, key, value)
 	{
 		(void)snprintf(field, sizeof(field), "limits.%.40s", key);
@@ -336,35 +327,66 @@ static int set_limits(struct reader *r, struct json_object *map)
 
 /* ---- the whole ------------------------------------------------------------------------- */
 
-/* In the order they are applied.  Without a function: read together with another. */
-static const struct member {
+/* In the order they are applied.  Without a function: read together with another, or elsewhere. */
+struct member {
 	const char *name;
 	int (*set)(struct reader *r, struct json_object *value);
-} members[] = {
-	{ "language", NULL },       { "environment", NULL },    { "code", set_code },
-	{ "name", NULL },           { "files", set_files },     { "args", set_args },
-	{ "env", set_env },         { "stdin", set_stdin },     { "stdin_base64", set_stdin },
-	{ "limits", set_limits },   { "workdir", set_workdir }, { "writable", set_writable },
-	{ "exports", set_exports },
 };
 
-enum { MEMBER_COUNT = sizeof(members) / sizeof(members[0]) };
+static const struct member run_members[] = {
+	{ "language", NULL },
+	{ "environment", NULL },
+	{ "code", set_code },
+	{ "name", NULL },
+	{ "files", set_files },
+	{ "args", set_args },
+	{ "env", set_env },
+	{ "stdin", set_stdin },
+	{ "stdin_base64", set_stdin },
+	{ "limits", set_limits },
+	{ "workdir", set_workdir },
+	{ "writable", set_writable },
+	{ "exports", set_exports },
+	{ 0 },
+};
+
+static const struct member session_members[] = {
+	{ "language", NULL },     { "environment", NULL },
+	{ "files", set_files },   { "env", set_env },
+	{ "limits", set_limits }, { "idle_timeout", NULL },
+	{ "lifetime", NULL },     { "max_episodes", NULL },
+	{ "policy", NULL },       { 0 },
+};
+
+static const struct kind {
+	const struct member *members; /* the last has no name */
+	const char *hint;
+	bool has_code;
+} kinds[] = {
+	[REQUEST_RUN] = { run_members,
+			  "there are language, environment, code, name, files, args, env, "
+			  "stdin, stdin_base64, limits, workdir, writable, exports",
+			  true },
+	[REQUEST_SESSION] = { session_members,
+			      "there are language, environment, files, env, limits, "
+			      "idle_timeout, lifetime, max_episodes, policy",
+			      false },
+};
 
 static int check_members(const struct reader *r)
 {
 	json_object_object_foreach(r->all, key, value)
 	{
-		size_t i = 0;
+		const struct member *m = r->kind->members;
 		(void)value;
-		while (i < MEMBER_COUNT && strcmp(members[i].name, key) != 0)
-			i++;
-		if (i < MEMBER_COUNT)
+		while (m->name && strcmp(m->name, key) != 0)
+			m++;
+		if (m->name)
 			continue;
-		r->f->hint = "there are language, environment, code, name, files, args, env, "
-			     "stdin, stdin_base64, limits, workdir, writable, exports";
+		r->f->hint = r->kind->hint;
 		char field[64];
 		(void)snprintf(field, sizeof(field), "%.60s", key);
-		return wrong(r->f, field, "there is no such member");
+		return failure_at(r->f, field, "there is no such member");
 	}
 	return 0;
 }
@@ -378,19 +400,19 @@ static int create_job(struct reader *r)
 	struct vial_error error;
 
 	if (language && named)
-		return wrong(r->f, "environment", "give language or environment, not both");
+		return failure_at(r->f, "environment", "give language or environment, not both");
 	if (!language && !named)
-		return wrong(r->f, "language", "must be given, or environment");
+		return failure_at(r->f, "language", "must be given, or environment");
 	if (read_text(&name, named ? named : language, field, r->f) < 0)
 		return -1;
 	const struct environment *env = environments_find(r->environments, name);
 	r->f->hint = "GET /v1/environments lists what there is";
 	if (!env)
-		return wrong(r->f, field,
-			     named                ? "'%.40s' is not an environment here"
-			     : runtime_find(name) ? "'%.40s' is not installed here"
-						  : "unknown language '%.40s'",
-			     name);
+		return failure_at(r->f, field,
+				  named                ? "'%.40s' is not an environment here"
+				  : runtime_find(name) ? "'%.40s' is not installed here"
+						       : "unknown language '%.40s'",
+				  name);
 	if (vial_job_create(&r->job, r->host, env->tool.runtime->name, &error) < 0)
 		return refused(r->f, field, &error);
 	r->f->hint = NULL;
@@ -402,13 +424,13 @@ static int read_members(struct reader *r)
 {
 	if (check_members(r) < 0 || create_job(r) < 0)
 		return -1;
-	for (size_t i = 0; i < MEMBER_COUNT; i++) {
-		struct json_object *value = get(r->all, members[i].name);
-		if (value && members[i].set && members[i].set(r, value) < 0)
+	for (const struct member *m = r->kind->members; m->name; m++) {
+		struct json_object *value = get(r->all, m->name);
+		if (value && m->set && m->set(r, value) < 0)
 			return -1;
 	}
-	if (!r->job->has_code)
-		return wrong(r->f, "code", "must be given");
+	if (r->kind->has_code && !r->job->has_code)
+		return failure_at(r->f, "code", "must be given");
 	return 0;
 }
 
@@ -458,10 +480,13 @@ static int parse_json(struct json_object **ret, const char *body, size_t len, st
 		       at);
 }
 
-int request_parse(struct vial_job **ret, struct vial *host, const struct environments *environments,
-		  const char *body, size_t len, struct failure *f)
+int request_parse(struct vial_job **ret, enum request_kind kind, struct vial *host,
+		  const struct environments *environments, const char *body, size_t len,
+		  struct failure *f)
 {
-	struct reader r = { .host = host, .environments = environments, .f = f };
+	struct reader r = {
+		.kind = &kinds[kind], .host = host, .environments = environments, .f = f
+	};
 
 	*f = (struct failure){ .status = 0 };
 	if (len > REQUEST_BODY_MAX || has_too_many_values(body, len))

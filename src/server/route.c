@@ -3,19 +3,25 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool path_fits(const char *pattern, const char *path, char id[ROUTE_ID_MAX])
+static bool path_fits(struct route_match *m, const char *pattern, const char *path)
 {
-	size_t fixed = strcspn(pattern, "{");
+	size_t count = 0;
 
-	if (!pattern[fixed])
-		return strcmp(pattern, path) == 0;
-	if (strncmp(pattern, path, fixed) != 0)
-		return false;
-	size_t len = strlen(path + fixed);
-	if (len == 0 || len >= ROUTE_ID_MAX || strchr(path + fixed, '/'))
-		return false;
-	memcpy(id, path + fixed, len + 1);
-	return true;
+	for (;;) {
+		size_t fixed = strcspn(pattern, "{");
+		if (!pattern[fixed])
+			return strcmp(pattern, path) == 0;
+		if (strncmp(pattern, path, fixed) != 0)
+			return false;
+		pattern += fixed + strcspn(pattern + fixed, "}") + 1;
+		path += fixed;
+		size_t len = strcspn(path, "/");
+		if (len == 0 || len >= ROUTE_ID_MAX || count == ROUTE_IDS_MAX)
+			return false;
+		memcpy(m->ids[count], path, len);
+		m->ids[count++][len] = '\0';
+		path += len;
+	}
 }
 
 static void allow(char list[64], const char *method)
@@ -32,8 +38,9 @@ void route_find(struct route_match *ret, const struct route *routes, const char 
 
 	*ret = (struct route_match){ 0 };
 	for (const struct route *r = routes; r->method; r++) {
-		if (!path_fits(r->path, path, ret->id))
+		if (!path_fits(ret, r->path, path))
 			continue;
+		ret->manner = r->manner;
 		if (strcmp(r->method, wanted) == 0) {
 			ret->route = r;
 			return;

@@ -2,14 +2,15 @@
 /*
  * route - one endpoint as a row: all there is to know about it.
  *
- * A path may end in "{id}", which stands for one segment.
+ * A segment of a path may be "{name}", which stands for any one segment.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 struct exchange;
+struct manner;
 
-enum { ROUTE_ID_MAX = 64 };
+enum { ROUTE_ID_MAX = 64, ROUTE_IDS_MAX = 2 };
 
 struct route {
 	const char *method, *path;
@@ -17,11 +18,13 @@ struct route {
 	void (*handle)(struct exchange *x, void *arg);
 	size_t body_max;     /* bytes of JSON it takes; 0: none */
 	const char *summary; /* for people */
+	const struct manner *manner; /* of other systems' routes (manner.h); NULL: ours */
 };
 
 struct route_match {
 	const struct route *route; /* NULL: none */
-	char id[ROUTE_ID_MAX];     /* what "{id}" stands for */
+	char ids[ROUTE_IDS_MAX][ROUTE_ID_MAX]; /* what each "{name}" stands for */
+	const struct manner *manner; /* of the path, also without a route */
 	char allow[64];            /* without a route: methods that this path has; "" when none */
 };
 

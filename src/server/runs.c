@@ -5,35 +5,25 @@
  * application/x-ndjson gets a line for each piece of output as it comes.  A client that
  * goes takes its run with it.
  */
-#include "base/base64.h"
-#include "base/utf8.h"
 #include "lib/result_json.h"
+#include "server/event.h"
 #include "server/request.h"
 #include "server/server.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { ANSWER_MAX = 512 << 20 }; /* bytes of JSON in one answer */
-
-/* The beginning of a character whose rest has not come yet. */
-struct tail {
-	char bytes[4];
-	size_t len;
-};
 
 struct call {
 	struct server *server;
 	struct exchange *x; /* NULL: the client is gone */
 	struct run *run;
 	bool is_stream, is_slow;
-	struct tail tails[2]; /* of stdout and stderr */
+	struct event_tail tails[2]; /* of stdout and stderr */
 	LIST_ENTRY(call) link;
 };
-
-static const char *const stream_names[] = { "stdout", "stderr" };
 
 static void call_free(struct call *c)
 {
@@ -42,51 +32,6 @@ static void call_free(struct call *c)
 }
 
 /* ---- events ---------------------------------------------------------------------------- */
-
-static void end_line(struct json *j)
-{
-	json_close(j);
-	buf_add_char(j->out, '\n');
-}
-
-static bool is_utf8(const char *bytes, size_t len)
-{
-	for (size_t at = 0, step; at < len; at += step) {
-		step = utf8_step(bytes + at, len - at);
-		if (step == 0)
-			return false;
-	}
-	return true;
-}
-
-/* How many of the last bytes may be the beginning of a longer character. */
-static size_t unfinished(const char *bytes, size_t len)
-{
-	for (size_t back = 1; back <= 3 && back <= len; back++) {
-		unsigned char c = (unsigned char)bytes[len - back];
-		size_t whole = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
-		if ((c & 0xc0) != 0x80)
-			return whole > back ? back : 0;
-	}
-	return 0;
-}
-
-static void write_output(struct buf *out, const char *stream, const char *bytes, size_t len)
-{
-	auto_buf struct buf coded = BUF_INIT(SIZE_MAX / 2);
-	struct json j = { .out = out };
-
-	json_open(&j, NULL, '{');
-	json_string(&j, "event", "output");
-	json_string(&j, "stream", stream);
-	if (is_utf8(bytes, len)) {
-		json_bytes(&j, "data", bytes, len);
-	} else {
-		base64_encode(&coded, bytes, len);
-		json_bytes(&j, "data_base64", buf_str(&coded), coded.len);
-	}
-	end_line(&j);
-}
 
 static void send_line(struct call *c, const struct buf *line)
 {
@@ -102,36 +47,12 @@ static void send_line(struct call *c, const struct buf *line)
 static void on_output(enum vial_stream stream, const char *bytes, size_t len, void *arg)
 {
 	struct call *c = arg;
-	int which = stream == VIAL_STDERR;
-	struct tail *tail = &c->tails[which];
-	auto_buf struct buf joined = BUF_INIT(SIZE_MAX / 2), line = BUF_INIT(SIZE_MAX / 2);
+	auto_buf struct buf line = BUF_INIT(SIZE_MAX / 2);
 
 	if (!c->x || c->is_slow)
 		return;
-	if (tail->len) {
-		buf_add(&joined, tail->bytes, tail->len);
-		buf_add(&joined, bytes, len);
-		bytes = buf_str(&joined);
-		len = joined.len;
-	}
-	tail->len = unfinished(bytes, len);
-	if (!is_utf8(bytes, len - tail->len))
-		tail->len = 0; /* no text anyway */
-	memcpy(tail->bytes, bytes + len - tail->len, tail->len);
-	if (len > tail->len)
-		write_output(&line, stream_names[which], bytes, len - tail->len);
-	line.dropped += joined.dropped;
+	event_output(&line, c->tails, stream, bytes, len);
 	send_line(c, &line);
-}
-
-static void add_error(struct buf *out, const struct failure *f)
-{
-	struct json j = { .out = out };
-
-	json_open(&j, NULL, '{');
-	json_string(&j, "event", "error");
-	failure_json(&j, "error", f);
-	end_line(&j);
 }
 
 static void finish_stream(struct call *c, const struct vial_result *result, const struct failure *f)
@@ -141,23 +62,22 @@ static void finish_stream(struct call *c, const struct vial_result *result, cons
 	struct json j = { .out = &out };
 
 	(void)err_set(&too_slow.err, ERR_LIMIT, "cancelled: the client reads too slowly");
-	for (int i = 0; i < 2 && !c->is_slow; i++)
-		if (c->tails[i].len)
-			write_output(&out, stream_names[i], c->tails[i].bytes, c->tails[i].len);
+	if (!c->is_slow)
+		event_output_end(&out, c->tails);
 	if (c->is_slow) {
-		add_error(&out, &too_slow);
+		event_error(&out, &too_slow);
 	} else if (!result) {
-		add_error(&out, f);
+		event_error(&out, f);
 	} else {
 		json_open(&j, NULL, '{');
 		json_string(&j, "event", "result");
 		result_json(&j, "result", result, NULL);
-		end_line(&j);
+		event_end(&j);
 	}
 	if (out.dropped) {
 		buf_reset(&out);
-		add_error(&out, &(struct failure){ .err = { .code = ERR_LIMIT,
-							    .msg = "the result is too large" } });
+		event_error(&out, &(struct failure){ .err = { .code = ERR_LIMIT,
+							      .msg = "the result is too large" } });
 	}
 	exchange_finish(c->x, buf_str(&out), out.len);
 }
@@ -174,7 +94,7 @@ static void reply_result(struct call *c, const struct vial_result *result)
 	json_open(&j, NULL, '{');
 	json_string(&j, "id", id);
 	result_json(&j, "result", result, NULL);
-	end_line(&j);
+	event_end(&j);
 	if (out.dropped)
 		exchange_fail(c->x,
 			      &(struct failure){ .err = { .code = ERR_LIMIT,
@@ -217,7 +137,7 @@ static void start_stream(struct call *c)
 	json_open(&j, NULL, '{');
 	json_string(&j, "event", "start");
 	json_string(&j, "id", id);
-	end_line(&j);
+	event_end(&j);
 	exchange_stream(c->x, "application/x-ndjson");
 	send_line(c, &line);
 }
@@ -244,7 +164,7 @@ void runs_post(struct exchange *x, void *arg)
 	size_t len;
 	const char *body = exchange_body(x, &len);
 
-	if (request_parse(&job, s->host, &s->environments, body, len, &f) < 0) {
+	if (request_parse(&job, REQUEST_RUN, s->host, &s->environments, body, len, &f) < 0) {
 		exchange_fail(x, &f);
 		return;
 	}

@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct failure f;
 
 	limits_default(&host.limits);
-	if (request_parse(&job, &host, &list, (const char *)data, size, &f) < 0) {
+	if (request_parse(&job, REQUEST_RUN, &host, &list, (const char *)data, size, &f) < 0) {
 		if (job || !f.err.msg[0] || (f.err.code != ERR_INVALID && f.err.code != ERR_LIMIT))
 			abort();
 		return 0;

@@ -26,7 +26,7 @@ static int parse_bytes(struct parsed *p, const char *body, size_t len)
 					  .tool.runtime = runtime_find("python"),
 					  .path = (char *)"/var/lib/vial/x" };
 	p->environments = (struct environments){ .items = p->env, .count = 2 };
-	return request_parse(&p->job, &p->host, &p->environments, body, len, &p->f);
+	return request_parse(&p->job, REQUEST_RUN, &p->host, &p->environments, body, len, &p->f);
 }
 
 static int parse(struct parsed *p, const char *body)

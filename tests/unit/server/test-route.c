@@ -5,6 +5,8 @@ static const struct route table[] = {
 	{ "GET", "/a", NULL, 0, "" },
 	{ "POST", "/a", NULL, 1, "" },
 	{ "DELETE", "/a/{id}", NULL, 0, "" },
+	{ "POST", "/a/{id}/b", NULL, 0, "" },
+	{ "PUT", "/a/{id}/b/{part}", NULL, 0, "" },
 	{ 0 },
 };
 
@@ -22,7 +24,7 @@ TEST(a_route_is_found_by_method_and_path)
 	CHECK(find(&m, "HEAD", "/a") == &table[0]);
 	CHECK(find(&m, "POST", "/a") == &table[1]);
 	CHECK(find(&m, "DELETE", "/a/17") == &table[2]);
-	CHECK_STR(m.id, "17");
+	CHECK_STR(m.ids[0], "17");
 }
 
 TEST(a_segment_is_one_segment)
@@ -37,6 +39,24 @@ TEST(a_segment_is_one_segment)
 	CHECK(!find(&m, "DELETE", path));
 	path[3 + ROUTE_ID_MAX - 1] = '\0';
 	CHECK(find(&m, "DELETE", path));
+}
+
+TEST(a_path_may_have_two_of_them)
+{
+	struct route_match m;
+
+	CHECK(find(&m, "POST", "/a/x/b") == &table[3]);
+	CHECK_STR(m.ids[0], "x");
+	CHECK(find(&m, "PUT", "/a/x1/b/y22") == &table[4]);
+	CHECK_STR(m.ids[0], "x1");
+	CHECK_STR(m.ids[1], "y22");
+	CHECK(!find(&m, "PUT", "/a/x/b/"));
+	CHECK(!find(&m, "PUT", "/a//b/y"));
+	CHECK(!find(&m, "PUT", "/a/x/b/y/"));
+	CHECK(!find(&m, "PUT", "/a/x/c/y"));
+	CHECK(!find(&m, "POST", "/a/x/bb"));
+	CHECK(!find(&m, "GET", "/a/x/b"));
+	CHECK_STR(m.allow, "POST");
 }
 
 TEST(a_path_without_that_method_says_which_it_has)
