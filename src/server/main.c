@@ -243,6 +243,9 @@ static void finish(struct process *p)
 	http_free(s->http);
 	pool_free(s->pool);
 	runs_forget(s);
+	sessions_forget(s);
+	snippets_forget(s);
+	shelf_done(&s->shelf);
 	environments_done(&s->environments);
 	vial_close(s->host);
 	loop_free(s->loop);

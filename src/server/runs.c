@@ -220,6 +220,7 @@ static void write_runs(struct json *j, void *arg)
 
 	json_open(j, "runs", '[');
 	pool_visit_runs(s->pool, write_run, j);
+	steps_write(j, s);
 	json_close(j);
 }
 
@@ -244,9 +245,7 @@ void runs_delete(struct exchange *x, void *arg)
 	errno = 0;
 	uint64_t number = strtoull(id, &end, 10);
 	bool is_number = id[0] >= '0' && id[0] <= '9' && !*end && errno == 0;
-	if (!is_number)
-		(void)err_set(&f.err, ERR_GONE, "there is no run '%.30s'", id);
-	if (!is_number || pool_kill(s->pool, number, &f.err) < 0) {
+	if ((is_number ? pool_kill(s->pool, number, &f.err) : steps_cancel(s, id, &f.err)) < 0) {
 		exchange_fail(x, &f);
 		return;
 	}

@@ -5,10 +5,14 @@
 #include "base/json.h"
 #include "pool/pool.h"
 #include "server/http.h"
+#include "server/shelf.h"
 
 #include <sys/queue.h>
 
-struct call; /* runs.c: a run whose client waits */
+struct call;    /* runs.c: a run whose client waits */
+struct snippet; /* snippet.c: likewise, of another system */
+struct session; /* session.h */
+struct interpreter; /* likewise */
 
 struct server {
 	struct loop *loop;
@@ -19,6 +23,12 @@ struct server {
 	uint64_t start_us;
 	bool is_draining;
 	LIST_HEAD(, call) calls;
+	LIST_HEAD(, session) sessions;
+	LIST_HEAD(, interpreter) interpreters; /* also those that no session has any more */
+	unsigned session_count;
+	size_t session_bytes; /* of the requests that they are made from */
+	LIST_HEAD(, snippet) snippets;
+	struct shelf shelf; /* of POST /execute */
 };
 
 extern const struct route routes[]; /* routes.def: the HTTP surface, whole */
@@ -27,10 +37,30 @@ extern const struct route routes[]; /* routes.def: the HTTP surface, whole */
 void runs_post(struct exchange *x, void *arg);
 void runs_get(struct exchange *x, void *arg);
 void runs_delete(struct exchange *x, void *arg);
+void sessions_post(struct exchange *x, void *arg);
+void sessions_get(struct exchange *x, void *arg);
+void session_get(struct exchange *x, void *arg);
+void session_delete(struct exchange *x, void *arg);
+void session_runs_post(struct exchange *x, void *arg);
+void session_interrupt_post(struct exchange *x, void *arg);
+void session_reset_post(struct exchange *x, void *arg);
+void session_extend_post(struct exchange *x, void *arg);
+void run_calls_post(struct exchange *x, void *arg);
 void environments_get(struct exchange *x, void *arg);
 void health_get(struct exchange *x, void *arg);
 
+void execute_post(struct exchange *x, void *arg);
+void exec_post(struct exchange *x, void *arg);
+void root_get(struct exchange *x, void *arg);
+
+void snippets_forget(struct server *s); /* likewise: */
 void runs_forget(struct server *s); /* after the pool is gone: nobody calls back any more */
+
+void sessions_forget(struct server *s); /* likewise */
+
+/* The steps of sessions among the runs: listed, and ended; ERR_GONE: no such step. */
+void steps_write(struct json *j, const struct server *s);
+int steps_cancel(struct server *s, const char *id, struct err *e) MUST_USE;
 
 /* Answer with one JSON object that `write` fills. */
 void reply_object(struct exchange *x, void (*write)(struct json *j, void *arg), void *arg);

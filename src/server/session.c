@@ -1,0 +1,462 @@
+/*
+ * session - one session: its interpreter, its queue, its time.
+ */
+#include "server/session.h"
+
+#include "server/request.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define START_MAX_US 60000000u /* for an interpreter, the wait for a free sandbox included */
+#define HOLD_US      50000u    /* for a signal to arrive */
+
+enum {
+	STRAYS_MAX = 10000,     /* messages that nobody asked for, of one interpreter */
+	BODIES_MAX = 256 << 20, /* of all sessions */
+};
+
+int make_id(char ret[SESSION_ID_LEN + 1], struct err *e)
+{
+	unsigned char bytes[SESSION_ID_LEN / 2];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return err_sys(e, "random numbers");
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		(void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+static struct step *running_step(const struct session *s)
+{
+	struct step *first = TAILQ_FIRST(&s->steps);
+
+	return first && first->is_running ? first : NULL;
+}
+
+bool session_takes_words(const struct session *s)
+{
+	return strcmp(s->environment->tool.runtime->name, "bash") == 0;
+}
+
+const char *session_state(const struct session *s)
+{
+	if (s->is_closed)
+		return "ended";
+	if (running_step(s))
+		return "running";
+	return s->interpreter && !s->interpreter->is_ready ? "starting" : "idle";
+}
+
+/* ---- its interpreter ------------------------------------------------------------------- */
+
+static void interpreter_free(struct interpreter *in)
+{
+	LIST_REMOVE(in, link);
+	buf_done(&in->callbacks);
+	free(in);
+}
+
+void session_drop(struct session *s)
+{
+	struct interpreter *in = take_ptr(&s->interpreter);
+
+	loop_cancel_timer(s->server->loop, &s->starting);
+	buf_done(&s->early[0]);
+	buf_done(&s->early[1]);
+	if (!in)
+		return;
+	in->session = NULL;
+	live_end(in->live);
+}
+
+/* It broke the rules, or the promise to be there in time. */
+static void condemn(struct session *s, const char *reason)
+{
+	struct step *step = running_step(s);
+	struct failure f = { .status = 0 };
+
+	if (step) {
+		step_kill(step, reason);
+		return;
+	}
+	bool was_ready = s->interpreter->is_ready;
+	session_drop(s);
+	if (was_ready)
+		return;
+	(void)err_set(&f.err, ERR_SYS, "the interpreter did not start: %s", reason);
+	session_refuse(s, &f);
+}
+
+static void answer_waiters(struct session *s);
+
+static void on_stray(struct interpreter *in, const struct driver_message *m)
+{
+	char line[160];
+	struct err e;
+
+	if (++in->strays > STRAYS_MAX) {
+		condemn(in->session, "it flooded the session with messages");
+		return;
+	}
+	if (m->op != DRIVER_CALL)
+		return;
+	(void)snprintf(line, sizeof(line),
+		       "{\"op\":\"raise\",\"call\":%llu,\"type\":\"RuntimeError\","
+		       "\"message\":\"the step that made this call is over\"}\n",
+		       (unsigned long long)m->call);
+	if (live_send(in->live, line, strlen(line), &e) < 0 && e.code != ERR_GONE)
+		condemn(in->session, "it does not read what it is sent");
+}
+
+static void on_line(char *line, size_t len, void *arg)
+{
+	struct interpreter *in = arg;
+	struct session *s = in->session;
+	struct driver_message m;
+	struct err e;
+
+	if (!s)
+		return;
+	struct step *step = running_step(s);
+	if (driver_read(&m, line, len, &e) < 0) {
+		condemn(s, "it sent something that is no message");
+	} else if ((m.op == DRIVER_READY) == in->is_ready) {
+		condemn(s, "it sent a message out of turn");
+	} else if (m.op == DRIVER_READY) {
+		in->is_ready = true;
+		if (s->episodes == 0)
+			s->episodes = 1;
+		loop_cancel_timer(s->server->loop, &s->starting);
+		answer_waiters(s);
+		session_next(s);
+	} else if (step && m.id == step->number) {
+		step_message(step, &m);
+	} else {
+		on_stray(in, &m);
+	}
+}
+
+static void on_output(enum vial_stream stream, const char *bytes, size_t len, void *arg)
+{
+	struct interpreter *in = arg;
+	struct session *s = in->session;
+
+	if (!s)
+		return;
+	struct step *step = running_step(s);
+	if (step)
+		step_output(step, stream, bytes, len);
+	else
+		buf_add(&s->early[stream == VIAL_STDERR], bytes, len);
+}
+
+static void on_end(const struct live_end *end, const struct err *e, void *arg)
+{
+	struct interpreter *in = arg;
+	struct session *s = in->session;
+	bool was_ready = in->is_ready;
+	struct failure f = { .status = 0 };
+
+	interpreter_free(in);
+	if (!s)
+		return;
+	s->interpreter = NULL;
+	loop_cancel_timer(s->server->loop, &s->starting);
+	struct step *step = running_step(s);
+	if (step && end) {
+		step_died(step, end);
+		return;
+	}
+	if (was_ready && !step)
+		return; /* the next step finds a fresh one */
+	if (e)
+		f.err = *e;
+	else
+		(void)err_set(&f.err, ERR_SYS, "the interpreter ended before it was ready");
+	session_refuse(s, &f);
+}
+
+static int start_interpreter(struct session *s, struct failure *f)
+{
+	struct vial_job *job = NULL;
+	struct interpreter *in = calloc(1, sizeof(*in));
+
+	if (!in)
+		return err_sys(&f->err, "session");
+	*in = (struct interpreter){ .session = s, .server = s->server };
+	LIST_INSERT_HEAD(&s->server->interpreters, in, link);
+	const struct live_events events = {
+		.on_line = on_line, .on_output = on_output, .on_end = on_end, .arg = in
+	};
+	if (request_parse(&job, REQUEST_SESSION, s->server->host, &s->server->environments,
+			  buf_str(&s->body), s->body.len, f) < 0 ||
+	    loop_set_timer(s->server->loop, &s->starting, START_MAX_US, &f->err) < 0) {
+		vial_job_free(job);
+		interpreter_free(in);
+		return -1;
+	}
+	if (pool_live(&in->live, s->server->pool, job, &events, &f->err) < 0) {
+		loop_cancel_timer(s->server->loop, &s->starting);
+		interpreter_free(in);
+		return -1;
+	}
+	s->interpreter = in;
+	return 0;
+}
+
+void session_start(struct session *s)
+{
+	struct failure f = { .status = 0 };
+
+	if (!s->interpreter && start_interpreter(s, &f) < 0)
+		session_refuse(s, &f);
+}
+
+static void on_starting(struct timer *t)
+{
+	struct session *s = holder_of(t, struct session, starting);
+	struct failure f = { .status = 0 };
+
+	session_drop(s);
+	(void)err_set(&f.err, ERR_BUSY, "no interpreter was ready within %u seconds",
+		      START_MAX_US / 1000000);
+	session_refuse(s, &f);
+}
+
+/* ---- its queue ------------------------------------------------------------------------- */
+
+static void answer_waiters(struct session *s)
+{
+	struct waiter *w;
+
+	while ((w = TAILQ_FIRST(&s->waiters))) {
+		TAILQ_REMOVE(&s->waiters, w, link);
+		exchange_on_gone(w->x, NULL, NULL);
+		reply_session(w->x, w->status, s);
+		free(w);
+	}
+}
+
+static void fail_waiters(struct session *s, const struct failure *f)
+{
+	struct waiter *w;
+
+	while ((w = TAILQ_FIRST(&s->waiters))) {
+		TAILQ_REMOVE(&s->waiters, w, link);
+		exchange_fail(w->x, f);
+		free(w);
+	}
+}
+
+static void fail_steps(struct session *s, const struct failure *f)
+{
+	while (!TAILQ_EMPTY(&s->steps))
+		step_fail(TAILQ_FIRST(&s->steps), f);
+}
+
+void session_refuse(struct session *s, const struct failure *f)
+{
+	fail_waiters(s, f);
+	fail_steps(s, f);
+	if (s->episodes == 0)
+		session_close(s, "it never began");
+}
+
+void session_hold(struct session *s)
+{
+	struct err ignored;
+
+	(void)!loop_set_timer(s->server->loop, &s->pause, HOLD_US, &ignored);
+}
+
+static void on_pause(struct timer *t)
+{
+	session_next(holder_of(t, struct session, pause));
+}
+
+void session_next(struct session *s)
+{
+	struct step *first = TAILQ_FIRST(&s->steps);
+
+	if (s->is_closed || !first || first->is_running)
+		return;
+	if (!s->interpreter)
+		session_start(s);
+	else if (s->interpreter->is_ready && !s->pause.place)
+		step_begin(first);
+}
+
+static void on_waiter_gone(void *arg)
+{
+	struct waiter *w = arg;
+	struct session *s = w->session;
+	bool is_first = w->status == 201;
+
+	TAILQ_REMOVE(&s->waiters, w, link);
+	free(w);
+	if (is_first)
+		session_close(s, "whoever made it has gone"); /* nobody knows its name */
+}
+
+int session_wait(struct session *s, struct exchange *x, unsigned status, struct err *e)
+{
+	struct waiter *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return err_sys(e, "session");
+	*w = (struct waiter){ .session = s, .x = x, .status = status };
+	TAILQ_INSERT_TAIL(&s->waiters, w, link);
+	exchange_on_gone(x, on_waiter_gone, w);
+	return 0;
+}
+
+/* ---- its time -------------------------------------------------------------------------- */
+
+static void watch_time(struct session *s)
+{
+	bool is_busy = !TAILQ_EMPTY(&s->steps) || !TAILQ_EMPTY(&s->waiters);
+	uint64_t now = loop_now(), from = is_busy ? now : s->used_us;
+	uint64_t due = from + s->options.idle_ms * 1000;
+	struct err ignored;
+
+	if (now >= s->ends_us) {
+		session_close(s, "its lifetime is over");
+		return;
+	}
+	if (now >= due) {
+		session_close(s, "it was idle for too long");
+		return;
+	}
+	if (due > s->ends_us)
+		due = s->ends_us;
+	(void)!loop_set_timer(s->server->loop, &s->overdue, due - now, &ignored);
+}
+
+static void on_overdue(struct timer *t)
+{
+	watch_time(holder_of(t, struct session, overdue));
+}
+
+void session_use(struct session *s)
+{
+	s->used_us = loop_now(); /* the timer finds out when it is due */
+}
+
+void session_extend(struct session *s, uint64_t ms)
+{
+	s->ends_us = loop_now() + ms * 1000;
+	watch_time(s);
+}
+
+/* ---- its life -------------------------------------------------------------------------- */
+
+static int read_body(struct session *s, const char *body, size_t len, struct failure *f)
+{
+	struct vial_job *job = NULL;
+	struct server *server = s->server;
+
+	if (request_parse(&job, REQUEST_SESSION, server->host, &server->environments, body, len,
+			  f) < 0)
+		return -1;
+	s->environment = job->environment;
+	s->limits = job->limits;
+	vial_job_free(job);
+	s->body = (struct buf)BUF_INIT(REQUEST_BODY_MAX);
+	buf_add(&s->body, body, len);
+	if (s->body.dropped || s->body.len > BODIES_MAX - server->session_bytes)
+		return err_set(&f->err, ERR_BUSY, "the sessions' files take too much memory");
+	return session_options_read(&s->options, s->body.data, s->body.len, f);
+}
+
+int session_create(struct session **ret, struct server *server, const char *body, size_t len,
+		   struct failure *f)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return err_sys(&f->err, "session");
+	*s = (struct session){ .server = server,
+			       .created_us = loop_now(),
+			       .overdue.on_due = on_overdue,
+			       .starting.on_due = on_starting,
+			       .pause.on_due = on_pause };
+	TAILQ_INIT(&s->steps);
+	TAILQ_INIT(&s->waiters);
+	if (read_body(s, body, len, f) < 0 || make_id(s->id, &f->err) < 0 ||
+	    start_interpreter(s, f) < 0) {
+		buf_done(&s->body);
+		session_options_done(&s->options);
+		free(s);
+		return -1;
+	}
+	s->early[0].max = s->early[1].max = s->limits.output_bytes;
+	s->used_us = s->created_us;
+	s->ends_us = s->created_us + s->options.lifetime_ms * 1000;
+	LIST_INSERT_HEAD(&server->sessions, s, link);
+	server->session_count++;
+	server->session_bytes += s->body.len;
+	watch_time(s);
+	*ret = s;
+	return 0;
+}
+
+void session_free(struct session *s)
+{
+	struct server *server = s->server;
+	struct waiter *w;
+
+	while (!TAILQ_EMPTY(&s->steps))
+		step_free(TAILQ_FIRST(&s->steps));
+	while ((w = TAILQ_FIRST(&s->waiters))) {
+		TAILQ_REMOVE(&s->waiters, w, link);
+		free(w);
+	}
+	loop_cancel_timer(server->loop, &s->overdue);
+	loop_cancel_timer(server->loop, &s->starting);
+	loop_cancel_timer(server->loop, &s->pause);
+	LIST_REMOVE(s, link);
+	server->session_count--;
+	server->session_bytes -= s->body.len;
+	buf_done(&s->body);
+	buf_done(&s->early[0]);
+	buf_done(&s->early[1]);
+	session_options_done(&s->options);
+	free(s);
+}
+
+void session_stop(struct session *s, const struct failure *f)
+{
+	struct step *running = running_step(s), *next;
+
+	for (struct step *at = TAILQ_FIRST(&s->steps); at; at = next) {
+		next = TAILQ_NEXT(at, link);
+		if (at != running)
+			step_fail(at, f);
+	}
+	if (running) {
+		running->is_cancelled = true;
+		step_kill(running, f->err.msg);
+	}
+	session_drop(s);
+}
+
+void session_close(struct session *s, const char *why)
+{
+	struct failure f = { .status = 0 };
+
+	(void)err_set(&f.err, ERR_GONE, "the session has ended: %s", why);
+	s->is_closed = true;
+	session_stop(s, &f);
+	fail_waiters(s, &f);
+	session_free(s);
+}
+
+void sessions_forget(struct server *server)
+{
+	while (!LIST_EMPTY(&server->sessions))
+		session_free(LIST_FIRST(&server->sessions));
+	while (!LIST_EMPTY(&server->interpreters))
+		interpreter_free(LIST_FIRST(&server->interpreters));
+}

@@ -1,0 +1,154 @@
+#pragma once
+/*
+ * session - interpreters that live on between runs, and the steps that they run.
+ *
+ *   sessions.c      the routes, and the table of sessions
+ *   session.c       one session: its interpreter, its queue, its time
+ *   step.c          one step: sent, watched, interrupted, answered
+ *   step_json.c     how a step's result looks
+ *   driver.c        what an interpreter says
+ *   session_request.c  what callers say
+ *
+ * An interpreter is a live sandbox (pool/live.h) and belongs to one session.  A session outlives
+ * it: one that dies, or has to be killed, is replaced when the next step comes.  Whoever is killed is
+ * let go of at once; its end is no longer of interest, and nobody waits for it.
+ */
+#include "pool/live.h"
+#include "server/driver.h"
+#include "server/event.h"
+#include "server/server.h"
+#include "server/session_request.h"
+
+enum { SESSION_ID_LEN = 32 }; /* 128 bits that nobody can guess */
+
+struct interpreter {
+	struct session *session; /* NULL: it was let go of, and only its end is waited for */
+	struct server *server;
+	struct live *live; /* NULL: it has ended */
+	bool is_ready;
+	bool has_own_policy;   /* the last step's, not the session's */
+	uint64_t last_number;  /* of a step */
+	uint64_t strays;       /* messages that nobody had asked for */
+	struct buf callbacks;  /* the names that it may call */
+	LIST_ENTRY(interpreter) link;
+};
+
+/* A request that is answered when there is an interpreter. */
+struct waiter {
+	struct session *session;
+	struct exchange *x;
+	unsigned status;
+	TAILQ_ENTRY(waiter) link;
+};
+
+struct session {
+	struct server *server;
+	char id[SESSION_ID_LEN + 1];
+	const struct environment *environment;
+	struct limits limits; /* timeout, cpu-time and output: of each step */
+	struct session_options options;
+	struct buf body; /* of the request: each of its interpreters is made from it */
+	uint64_t created_us, used_us, ends_us;
+	uint64_t runs, episodes;
+	struct interpreter *interpreter; /* NULL: the next step brings one */
+	TAILQ_HEAD(, step) steps;        /* in the order they came; only the first may have begun */
+	unsigned step_count;
+	TAILQ_HEAD(, waiter) waiters;
+	struct buf early[2];  /* printed while no step ran */
+	struct timer overdue; /* it has been idle, or has lived, long enough */
+	struct timer starting; /* so long may an interpreter take */
+	struct timer pause;   /* a signal may still be on its way: no step before that */
+	bool is_closed;       /* nobody finds it any more */
+	LIST_ENTRY(session) link;
+};
+
+struct step {
+	struct session *session;
+	char id[SESSION_ID_LEN + 1];
+	struct exchange *x; /* NULL: the client is gone */
+	bool is_stream, is_slow, is_running;
+	struct step_request request;
+	uint64_t number; /* what its interpreter calls it */
+	uint64_t created_us, start_us, cpu_before_us, oom_before;
+	const char *limit; /* that it ran into; NULL: none */
+	bool is_interrupted; /* by us */
+	bool is_cancelled;
+	const char *reason; /* why its interpreter was ended, when that needs words */
+	struct timer wall, cpu, grace;
+	struct buf out[2];
+	struct event_tail tails[2];
+	struct buf displays; /* JSON, commas between */
+	uint64_t display_count, displays_dropped;
+	uint64_t calls_made;
+	uint64_t *open_calls;
+	size_t open_count;
+	TAILQ_ENTRY(step) link;
+};
+
+/* How a step ended. */
+struct step_end {
+	enum vial_outcome outcome;
+	int exit_code; /* -1: none */
+	int signal;
+	bool oom, is_kept;
+	const struct driver_message *said; /* NULL: nothing */
+	double wall_ms, cpu_ms;
+	struct cgroup_usage usage;
+};
+
+/* ---- session.c ------------------------------------------------------------------------- */
+
+/* `body` is that of the request.  It has an interpreter, which is not ready yet. */
+int session_create(struct session **ret, struct server *server, const char *body, size_t len,
+		   struct failure *f) MUST_USE;
+void session_free(struct session *s); /* nobody is told */
+
+const char *session_state(const struct session *s);
+bool session_takes_words(const struct session *s);
+
+void session_use(struct session *s); /* somebody needs it: that is what keeps it */
+void session_extend(struct session *s, uint64_t ms);
+
+/* Answer with the session when its interpreter is ready. */
+int session_wait(struct session *s, struct exchange *x, unsigned status, struct err *e) MUST_USE;
+
+/* These may end the session, if it has never begun: it is not to be touched after them. */
+void session_start(struct session *s); /* bring it an interpreter, if it has none */
+void session_next(struct session *s);  /* the next step, if it can begin */
+void session_refuse(struct session *s, const struct failure *f); /* all that waits */
+
+void session_drop(struct session *s); /* end its interpreter, and forget it */
+void session_hold(struct session *s); /* no step for a moment */
+/* End its interpreter and what runs there; `f` is why, and the answer to what waits for its turn. */
+void session_stop(struct session *s, const struct failure *f);
+void session_close(struct session *s, const char *why); /* the same, and the session is no more */
+
+int make_id(char ret[SESSION_ID_LEN + 1], struct err *e) MUST_USE;
+
+/* ---- sessions.c ------------------------------------------------------------------------ */
+
+void reply_session(struct exchange *x, unsigned status, const struct session *s);
+
+/* ---- step.c ---------------------------------------------------------------------------- */
+
+/* Takes what is in the request.  It waits for its turn. */
+int step_create(struct step **ret, struct session *s, struct exchange *x,
+		struct step_request *request, struct failure *f) MUST_USE;
+void step_begin(struct step *step);
+void step_output(struct step *step, enum vial_stream stream, const char *bytes, size_t len);
+void step_message(struct step *step, const struct driver_message *m);
+void step_died(struct step *step, const struct live_end *end);
+void step_interrupt(struct step *step); /* as Ctrl-C would */
+void step_cancel(struct step *step);    /* interrupt it, and kill it when that does not help */
+/* It ends now, and its interpreter with it: that has been dropped. */
+void step_kill(struct step *step, const char *reason);
+void step_fail(struct step *step, const struct failure *f); /* it never ran */
+void step_free(struct step *step);
+bool step_has_call(const struct step *step, uint64_t call);
+int step_answer(struct step *step, uint64_t call, const struct buf *message,
+		struct err *e) MUST_USE;
+
+/* ---- step_json.c ----------------------------------------------------------------------- */
+
+void step_json(struct json *j, const char *key, const struct step *step,
+	       const struct step_end *end);

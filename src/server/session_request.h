@@ -1,0 +1,43 @@
+#pragma once
+/*
+ * session_request - the JSON bodies of what is asked of sessions, made into what a driver reads.
+ *
+ * Bodies are checked in place (server/slice.h), so they must be the caller's own to change, and
+ * end in a NUL.  On failure: -1, and `f` says which field.
+ */
+#include "server/failure.h"
+#include "server/slice.h"
+
+enum {
+	STEP_BODY_MAX = 15 << 20, /* a message has a little more in it, and is 16 MiB at most */
+	CALLS_DEFAULT = 1000,
+	CALLS_MAX = 1000000,
+	VALUE_MAX = 15 << 20,
+};
+
+struct session_options { /* what is not in the job */
+	uint64_t idle_ms, lifetime_ms;
+	uint64_t episodes_max; /* 0: no limit */
+	struct buf policy;     /* JSON; empty: none */
+};
+int session_options_read(struct session_options *ret, char *body, size_t len,
+			 struct failure *f) MUST_USE;
+void session_options_done(struct session_options *o);
+
+struct step_request {
+	struct buf message;   /* `,"code":...}` and a line end: what is behind the id */
+	struct buf code;      /* for a driver that takes words: the text itself */
+	struct buf callbacks; /* the list; empty: as before */
+	uint64_t timeout_ms;  /* 0: the session's */
+	uint64_t calls_max;
+	bool has_policy; /* its own, in the message */
+};
+int step_request_read(struct step_request *ret, bool takes_words, char *body, size_t len,
+		      struct failure *f) MUST_USE;
+void step_request_done(struct step_request *r);
+
+/* The message that answers this call. */
+int call_answer_read(struct buf *message, uint64_t call, char *body, size_t len,
+		     struct failure *f) MUST_USE;
+
+int extend_read(uint64_t *ret_ms, char *body, size_t len, struct failure *f) MUST_USE;

@@ -1,0 +1,630 @@
+/*
+ * step - one piece of code in a session: sent, watched, interrupted, answered.
+ *
+ * It is over when its interpreter says so, or has died.  One that runs out of time is interrupted
+ * and gets a moment to take note; then its interpreter is killed.  A client that goes leaves it
+ * running: what it does to the session may be what the next step needs.
+ */
+#include "server/session.h"
+
+#include "lib/result.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GRACE_US 1000000u /* from an interrupt to the end */
+
+enum {
+	ANSWER_MAX = 512 << 20,
+	MESSAGE_MAX = LIVE_LINE_MAX,
+	DISPLAYS_MAX = 1000,
+	DISPLAYS_BYTES_MAX = 32 << 20,
+	DISPLAYS_FLOOD = 100000, /* so many that the guest means harm */
+	OPEN_CALLS_MAX = 1000,
+};
+
+static struct loop *loop_of(const struct step *step)
+{
+	return step->session->server->loop;
+}
+
+static struct live *live_of(const struct step *step)
+{
+	return step->session->interpreter->live;
+}
+
+/* ---- its client ------------------------------------------------------------------------ */
+
+static void send_line(struct step *step, const struct buf *line)
+{
+	if (!step->x || step->is_slow)
+		return;
+	if (line->dropped || !exchange_send(step->x, buf_str(line), line->len))
+		step->is_slow = true; /* it finds all that was kept in the result */
+}
+
+static bool has_reader(const struct step *step)
+{
+	return step->x && step->is_stream && !step->is_slow;
+}
+
+static bool raise_inside(struct step *step, uint64_t call, const char *type, const char *message);
+
+/* Nobody will answer them any more. */
+static void abandon_calls(struct step *step)
+{
+	while (step->open_count > 0) {
+		uint64_t call = step->open_calls[--step->open_count];
+		if (!raise_inside(step, call, "ConnectionError", "the caller has gone away"))
+			return; /* and the step is no more */
+	}
+}
+
+static void on_gone(void *arg)
+{
+	struct step *step = arg;
+
+	step->x = NULL;
+	if (step->is_running)
+		abandon_calls(step);
+	else
+		step_free(step); /* nothing was done, and nobody would hear of it */
+}
+
+static void start_stream(struct step *step)
+{
+	auto_buf struct buf line = BUF_INIT(256);
+	struct json j = { .out = &line };
+
+	json_open(&j, NULL, '{');
+	json_string(&j, "event", "start");
+	json_string(&j, "id", step->id);
+	event_end(&j);
+	exchange_stream(step->x, "application/x-ndjson");
+	send_line(step, &line);
+}
+
+/* ---- its beginning --------------------------------------------------------------------- */
+
+static void on_wall(struct timer *t);
+static void on_cpu(struct timer *t);
+static void on_grace(struct timer *t);
+
+int step_create(struct step **ret, struct session *s, struct exchange *x,
+		struct step_request *request, struct failure *f)
+{
+	struct step *step = calloc(1, sizeof(*step));
+
+	if (!step)
+		return err_sys(&f->err, "step");
+	*step = (struct step){ .session = s,
+			       .x = x,
+			       .is_stream = exchange_accepts(x, "application/x-ndjson"),
+			       .created_us = loop_now(),
+			       .wall.on_due = on_wall,
+			       .cpu.on_due = on_cpu,
+			       .grace.on_due = on_grace,
+			       .displays = BUF_INIT(DISPLAYS_BYTES_MAX) };
+	if (make_id(step->id, &f->err) < 0) {
+		free(step);
+		return -1;
+	}
+	step->out[0].max = step->out[1].max = s->limits.output_bytes;
+	step->request = *request;
+	*request = (struct step_request){ .calls_max = 0 };
+	TAILQ_INSERT_TAIL(&s->steps, step, link);
+	s->step_count++;
+	exchange_on_gone(x, on_gone, step);
+	if (step->is_stream)
+		start_stream(step);
+	*ret = step;
+	return 0;
+}
+
+void step_free(struct step *step)
+{
+	struct session *s = step->session;
+
+	TAILQ_REMOVE(&s->steps, step, link);
+	s->step_count--;
+	if (step->x)
+		exchange_on_gone(step->x, NULL, NULL);
+	loop_cancel_timer(s->server->loop, &step->wall);
+	loop_cancel_timer(s->server->loop, &step->cpu);
+	loop_cancel_timer(s->server->loop, &step->grace);
+	step_request_done(&step->request);
+	buf_done(&step->out[0]);
+	buf_done(&step->out[1]);
+	buf_done(&step->displays);
+	free(step->open_calls);
+	free(step);
+}
+
+void step_fail(struct step *step, const struct failure *f)
+{
+	auto_buf struct buf line = BUF_INIT(8192);
+	struct exchange *x = take_ptr(&step->x);
+
+	if (x && step->is_stream) {
+		event_error(&line, f);
+		exchange_finish(x, buf_str(&line), line.len);
+	} else if (x) {
+		exchange_fail(x, f);
+	}
+	step_free(step);
+}
+
+/* A step's policy is for that step; the next one finds the session's again. */
+static void add_policy(struct buf *out, const struct step *step)
+{
+	struct session *s = step->session;
+	struct interpreter *in = s->interpreter;
+	bool is_first = step->number == 1;
+
+	if (!step->request.has_policy &&
+	    (in->has_own_policy || (is_first && s->options.policy.len)))
+		buf_printf(out, ",\"policy\":%s",
+			   s->options.policy.len ? buf_str(&s->options.policy) : "null");
+	in->has_own_policy = step->request.has_policy;
+}
+
+static int send_step(struct step *step, struct err *e)
+{
+	auto_buf struct buf message = BUF_INIT(MESSAGE_MAX);
+	struct step_request *r = &step->request;
+	struct interpreter *in = step->session->interpreter;
+
+	if (session_takes_words(step->session)) {
+		buf_printf(&message, "%" PRIu64, step->number);
+		buf_add_char(&message, '\0');
+		buf_add(&message, buf_str(&r->code), r->code.len);
+		buf_add_char(&message, '\0');
+	} else {
+		buf_printf(&message, "{\"op\":\"run\",\"id\":%" PRIu64, step->number);
+		add_policy(&message, step);
+		buf_add(&message, buf_str(&r->message), r->message.len);
+	}
+	if (message.dropped)
+		return err_set(e, ERR_LIMIT, "the step is too large");
+	if (live_send(in->live, buf_str(&message), message.len, e) < 0)
+		return -1;
+	buf_done(&r->message);
+	buf_done(&r->code);
+	if (r->callbacks.data) {
+		buf_done(&in->callbacks);
+		in->callbacks = r->callbacks;
+		r->callbacks = (struct buf)BUF_INIT(0);
+	}
+	return 0;
+}
+
+static uint64_t cores(const struct step *step)
+{
+	return (step->session->limits.cpu_millicores + 999) / 1000;
+}
+
+static int set_timers(struct step *step, struct err *e)
+{
+	const struct limits *lim = &step->session->limits;
+	uint64_t wall_ms = step->request.timeout_ms ? step->request.timeout_ms : lim->wall_ms;
+	uint64_t cpu_ms = lim->cpu_ms / cores(step);
+
+	if (loop_set_timer(loop_of(step), &step->wall, wall_ms * 1000, e) < 0)
+		return -1;
+	if (cpu_ms < wall_ms)
+		return loop_set_timer(loop_of(step), &step->cpu, cpu_ms * 1000, e);
+	return 0;
+}
+
+void step_begin(struct step *step)
+{
+	struct session *s = step->session;
+	struct cgroup_usage usage = { .cpu_us = 0 };
+	struct failure f = { .status = 0 };
+	struct err ignored;
+
+	step->is_running = true;
+	step->number = ++s->interpreter->last_number;
+	for (int i = 0; i < 2; i++) {
+		step_output(step, i ? VIAL_STDERR : VIAL_STDOUT, buf_str(&s->early[i]),
+			    s->early[i].len);
+		step->out[i].dropped += s->early[i].dropped;
+		buf_done(&s->early[i]);
+	}
+	if (live_usage(&usage, live_of(step), &ignored) == 0) {
+		step->cpu_before_us = usage.cpu_us;
+		step->oom_before = usage.oom_kills;
+	}
+	step->start_us = loop_now();
+	if (send_step(step, &f.err) == 0 && set_timers(step, &f.err) == 0)
+		return;
+	session_drop(s);
+	if (f.err.code == ERR_GONE)
+		step->is_running = false; /* it has just died: a fresh one will do */
+	else
+		step_fail(step, &f);
+	session_next(s);
+}
+
+/* ---- its end --------------------------------------------------------------------------- */
+
+static void write_answer(struct buf *out, const struct step *step, const struct step_end *end)
+{
+	struct json j = { .out = out };
+
+	json_open(&j, NULL, '{');
+	if (step->is_stream) {
+		json_string(&j, "event", "result");
+	} else {
+		json_string(&j, "id", step->id);
+		json_string(&j, "session", step->session->id);
+	}
+	step_json(&j, "result", step, end);
+	event_end(&j);
+}
+
+static void answer(struct step *step, const struct step_end *end)
+{
+	static const struct failure too_large = { .err = { .code = ERR_LIMIT,
+							   .msg = "the result is too large" } };
+	auto_buf struct buf out = BUF_INIT(ANSWER_MAX);
+	struct exchange *x = take_ptr(&step->x);
+
+	if (!x)
+		return;
+	if (step->is_stream && !step->is_slow)
+		event_output_end(&out, step->tails);
+	write_answer(&out, step, end);
+	if (step->is_stream) {
+		if (out.dropped) {
+			buf_reset(&out);
+			event_error(&out, &too_large);
+		}
+		exchange_finish(x, buf_str(&out), out.len);
+	} else if (out.dropped) {
+		exchange_fail(x, &too_large);
+	} else {
+		exchange_reply(x, 200, &out);
+	}
+}
+
+/* Answered, gone; the next one has its turn. */
+static void finish(struct step *step, struct step_end *end)
+{
+	struct session *s = step->session;
+
+	end->wall_ms = (double)(loop_now() - step->start_us) / 1000;
+	if (end->usage.cpu_us > step->cpu_before_us)
+		end->cpu_ms = (double)(end->usage.cpu_us - step->cpu_before_us) / 1000;
+	end->oom = end->oom || end->usage.oom_kills > step->oom_before;
+	answer(step, end);
+	s->runs++;
+	step_free(step);
+	session_use(s);
+	session_next(s);
+}
+
+static void read_usage(struct step_end *end, const struct step *step)
+{
+	struct err ignored;
+
+	if (live_usage(&end->usage, live_of(step), &ignored) < 0)
+		end->usage = (struct cgroup_usage){ .cpu_us = 0 };
+}
+
+static bool is_memory_error(struct slice exception)
+{
+	struct exception read = { .line = 0 };
+	struct slice_item item;
+	auto_buf struct buf type = BUF_INIT(sizeof(read.type) - 1);
+
+	for (size_t at = 0; slice_next(&item, &at, exception);)
+		if (slice_is(item.key, "type"))
+			slice_text(&type, item.value);
+	(void)snprintf(read.type, sizeof(read.type), "%s", buf_str(&type));
+	return exception_is_memory(&read);
+}
+
+static enum vial_outcome outcome_of(const struct step *step, const struct driver_message *m)
+{
+	if (step->limit)
+		return VIAL_TIMED_OUT;
+	if (step->is_interrupted && m->interrupted)
+		return VIAL_CANCELLED;
+	return is_memory_error(m->exception) ? VIAL_OUT_OF_MEMORY : VIAL_EXITED;
+}
+
+static void on_result(struct step *step, const struct driver_message *m)
+{
+	struct session *s = step->session;
+	struct step_end end = { .said = m, .is_kept = m->exit_code < 0, .exit_code = -1 };
+
+	live_drain(live_of(step));
+	read_usage(&end, step);
+	end.outcome = outcome_of(step, m);
+	if (m->exit_code >= 0)
+		end.exit_code = m->exit_code;
+	else if (end.outcome == VIAL_EXITED || end.outcome == VIAL_OUT_OF_MEMORY)
+		end.exit_code = m->status >= 0 ? m->status : m->exception.at ? 1 : 0;
+	if (!end.is_kept)
+		session_drop(s);
+	else if (step->is_interrupted && !m->interrupted)
+		session_hold(s);
+	finish(step, &end);
+}
+
+void step_died(struct step *step, const struct live_end *dead)
+{
+	struct step_end end = { .exit_code = dead->exit_code,
+				.signal = dead->signal,
+				.oom = dead->oom,
+				.usage = dead->usage,
+				.outcome = VIAL_SIGNALED };
+
+	if (step->limit)
+		end.outcome = VIAL_TIMED_OUT;
+	else if (step->is_cancelled)
+		end.outcome = VIAL_CANCELLED;
+	else if (dead->oom && dead->exit_code != 0)
+		end.outcome = VIAL_OUT_OF_MEMORY;
+	else if (dead->exit_code >= 0)
+		end.outcome = VIAL_EXITED;
+	finish(step, &end);
+}
+
+void step_kill(struct step *step, const char *reason)
+{
+	struct session *s = step->session;
+	struct step_end end = { .exit_code = -1, .signal = SIGKILL, .outcome = VIAL_SIGNALED };
+
+	live_drain(live_of(step));
+	read_usage(&end, step);
+	session_drop(s);
+	if (step->limit)
+		end.outcome = VIAL_TIMED_OUT;
+	else if (step->is_cancelled)
+		end.outcome = VIAL_CANCELLED;
+	step->reason = reason;
+	finish(step, &end);
+}
+
+/* ---- its time -------------------------------------------------------------------------- */
+
+static void interrupt(struct step *step, bool may_be_killed)
+{
+	struct err ignored;
+
+	step->is_interrupted = true;
+	live_interrupt(live_of(step));
+	if (may_be_killed && !step->grace.place &&
+	    loop_set_timer(loop_of(step), &step->grace, GRACE_US, &ignored) < 0)
+		step_kill(step, "it was interrupted");
+}
+
+static void run_out(struct step *step, const char *limit)
+{
+	if (step->limit)
+		return;
+	step->limit = limit;
+	interrupt(step, true);
+}
+
+static void on_wall(struct timer *t)
+{
+	run_out(holder_of(t, struct step, wall), "timeout");
+}
+
+static void on_cpu(struct timer *t)
+{
+	struct step *step = holder_of(t, struct step, cpu);
+	uint64_t max_us = step->session->limits.cpu_ms * 1000;
+	struct cgroup_usage usage;
+	struct err ignored;
+
+	if (live_usage(&usage, live_of(step), &ignored) < 0)
+		return; /* this host does not count */
+	uint64_t used_us = usage.cpu_us - step->cpu_before_us;
+	if (used_us >= max_us) {
+		run_out(step, "cpu-time");
+		return;
+	}
+	uint64_t left_us = (max_us - used_us) / cores(step);
+	(void)!loop_set_timer(loop_of(step), t, left_us < 1000 ? 1000 : left_us, &ignored);
+}
+
+static void on_grace(struct timer *t)
+{
+	step_kill(holder_of(t, struct step, grace), "it did not stop when it was interrupted");
+}
+
+void step_interrupt(struct step *step)
+{
+	interrupt(step, false);
+}
+
+void step_cancel(struct step *step)
+{
+	const struct failure f = { .err = { .code = ERR_GONE, .msg = "cancelled" }, .status = 409 };
+
+	if (!step->is_running) {
+		step_fail(step, &f);
+		return;
+	}
+	step->is_cancelled = true;
+	interrupt(step, true);
+}
+
+/* ---- what it says ---------------------------------------------------------------------- */
+
+void step_output(struct step *step, enum vial_stream stream, const char *bytes, size_t len)
+{
+	struct buf *kept = &step->out[stream == VIAL_STDERR];
+	size_t room = kept->max - kept->len;
+	size_t shown = len < room ? len : room;
+	auto_buf struct buf line = BUF_INIT(SIZE_MAX / 2);
+
+	buf_add(kept, bytes, len);
+	if (shown == 0 || !has_reader(step))
+		return;
+	event_output(&line, step->tails, stream, bytes, shown);
+	send_line(step, &line);
+}
+
+static void on_display(struct step *step, const struct driver_message *m)
+{
+	auto_buf struct buf line = BUF_INIT(SIZE_MAX / 2);
+	struct json j = { .out = &line };
+	size_t room = step->displays.max - step->displays.len;
+
+	if (step->display_count >= DISPLAYS_MAX || m->is_deep || m->data.len + 1 > room) {
+		if (++step->displays_dropped > DISPLAYS_FLOOD)
+			step_kill(step, "it flooded the session with displays");
+		return;
+	}
+	if (step->display_count++)
+		buf_add_char(&step->displays, ',');
+	buf_add(&step->displays, m->data.at, m->data.len);
+	if (!has_reader(step))
+		return;
+	json_open(&j, NULL, '{');
+	json_string(&j, "event", "display");
+	json_raw(&j, "data", m->data.at, m->data.len);
+	event_end(&j);
+	send_line(step, &line);
+}
+
+/* ---- its calls ------------------------------------------------------------------------- */
+
+/* False: that could not be said, and the step has been killed. */
+static bool raise_inside(struct step *step, uint64_t call, const char *type, const char *message)
+{
+	auto_buf struct buf line = BUF_INIT(1024);
+	struct json j = { .out = &line };
+	struct err e;
+
+	json_open(&j, NULL, '{');
+	json_string(&j, "op", "raise");
+	json_int(&j, "call", (int64_t)call);
+	json_string(&j, "type", type);
+	json_string(&j, "message", message);
+	event_end(&j);
+	if (live_send(live_of(step), buf_str(&line), line.len, &e) == 0 || e.code == ERR_GONE)
+		return true; /* of its end we shall hear */
+	step_kill(step, "it does not read what it is sent");
+	return false;
+}
+
+static bool has_callback(const struct step *step, struct slice name)
+{
+	const struct buf *list = &step->session->interpreter->callbacks;
+	struct slice all = { list->data, list->len };
+	struct slice_item item, part;
+	auto_buf struct buf wanted = BUF_INIT(LIVE_LINE_MAX);
+
+	slice_text(&wanted, name);
+	for (size_t at = 0; slice_next(&item, &at, all);) {
+		if (slice_is(item.value, buf_str(&wanted)))
+			return true;
+		for (size_t in = 0;
+		     slice_kind(item.value) == '{' && slice_next(&part, &in, item.value);)
+			if (slice_is(part.key, "name") && slice_is(part.value, buf_str(&wanted)))
+				return true;
+	}
+	return false;
+}
+
+/* Why it is not passed on; NULL: it is. */
+static const char *refuse_call(struct step *step, const struct driver_message *m,
+			       const char **ret_type)
+{
+	*ret_type = "RuntimeError";
+	if (step->calls_made++ >= step->request.calls_max)
+		return "too many calls";
+	if (step->open_count >= OPEN_CALLS_MAX)
+		return "too many calls at once";
+	*ret_type = "ValueError";
+	if (m->is_deep)
+		return "the arguments are nested too deeply";
+	*ret_type = "NameError";
+	if (!has_callback(step, m->name))
+		return "there is no such callback";
+	*ret_type = "ConnectionError";
+	return has_reader(step) ? NULL : "nobody is there to carry it out";
+}
+
+static bool note_call(struct step *step, uint64_t call)
+{
+	uint64_t *calls = reallocarray(step->open_calls, step->open_count + 1, sizeof(*calls));
+
+	if (!calls)
+		return false;
+	step->open_calls = calls;
+	calls[step->open_count++] = call;
+	return true;
+}
+
+static void on_call(struct step *step, const struct driver_message *m)
+{
+	auto_buf struct buf line = BUF_INIT(SIZE_MAX / 2);
+	struct json j = { .out = &line };
+	const char *type, *refused;
+
+	if (step_has_call(step, m->call)) {
+		step_kill(step, "it made two calls of one number");
+		return;
+	}
+	refused = refuse_call(step, m, &type);
+	if (refused || !note_call(step, m->call)) {
+		(void)raise_inside(step, m->call, type, refused ? refused : "no memory");
+		return;
+	}
+	json_open(&j, NULL, '{');
+	json_string(&j, "event", "call");
+	json_int(&j, "call", (int64_t)m->call);
+	json_raw(&j, "name", m->name.at, m->name.len);
+	json_raw(&j, "args", m->args.at, m->args.len);
+	json_raw(&j, "kwargs", m->kwargs.at, m->kwargs.len);
+	event_end(&j);
+	send_line(step, &line);
+	if (step->is_slow)
+		abandon_calls(step);
+}
+
+bool step_has_call(const struct step *step, uint64_t call)
+{
+	for (size_t i = 0; i < step->open_count; i++)
+		if (step->open_calls[i] == call)
+			return true;
+	return false;
+}
+
+int step_answer(struct step *step, uint64_t call, const struct buf *message, struct err *e)
+{
+	if (live_send(live_of(step), buf_str(message), message->len, e) < 0)
+		return -1;
+	for (size_t i = 0; i < step->open_count; i++)
+		if (step->open_calls[i] == call) {
+			step->open_calls[i] = step->open_calls[--step->open_count];
+			break;
+		}
+	return 0;
+}
+
+void step_message(struct step *step, const struct driver_message *m)
+{
+	switch (m->op) {
+	case DRIVER_RESULT:
+		on_result(step, m);
+		break;
+	case DRIVER_DISPLAY:
+		on_display(step, m);
+		break;
+	case DRIVER_CALL:
+		on_call(step, m);
+		break;
+	case DRIVER_READY:
+		break; /* its session knows what to do with it */
+	}
+}

@@ -1,0 +1,196 @@
+/*
+ * step_json - a step's result: the members of docs/RESULT.md, and those of docs/API.md.
+ *
+ * What the guest said of itself has the types that are promised, whatever it said.
+ */
+#include "server/session.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CAUSES_MAX = 12, FRAMES_MAX = 1000 };
+
+/* ---- what the guest says --------------------------------------------------------------- */
+
+static struct slice member(struct slice object, const char *name, char kind)
+{
+	struct slice_item item;
+	struct slice found = { NULL, 0 };
+
+	for (size_t at = 0; slice_next(&item, &at, object);)
+		if (slice_is(item.key, name) && slice_kind(item.value) == kind)
+			found = item.value;
+	return found;
+}
+
+/* Not there, or of another type: null. */
+static void add_raw(struct json *j, const char *key, struct slice value)
+{
+	if (value.at)
+		json_raw(j, key, value.at, value.len);
+	else
+		json_null(j, key);
+}
+
+static void add_text(struct json *j, const char *key, struct slice object)
+{
+	struct slice text = member(object, key, '"');
+
+	if (text.at)
+		json_raw(j, key, text.at, text.len);
+	else
+		json_string(j, key, "");
+}
+
+static void add_line(struct json *j, struct slice object)
+{
+	int64_t line;
+
+	if (slice_int(&line, member(object, "line", '0')) == 0 && line > 0)
+		json_int(j, "line", line);
+	else
+		json_null(j, "line");
+}
+
+static void add_frames(struct json *j, struct slice frames)
+{
+	struct slice_item item;
+	size_t at = 0;
+
+	json_open(j, "frames", '[');
+	for (int i = 0; i < FRAMES_MAX && slice_next(&item, &at, frames); i++) {
+		json_open(j, NULL, '{');
+		add_text(j, "file", item.value);
+		add_line(j, item.value);
+		add_text(j, "name", item.value);
+		add_raw(j, "source", member(item.value, "source", '"'));
+		json_close(j);
+	}
+	json_close(j);
+}
+
+static void add_exception(struct json *j, const char *key, struct slice exception, int depth)
+{
+	if (!exception.at || depth > CAUSES_MAX) {
+		json_null(j, key);
+		return;
+	}
+	json_open(j, key, '{');
+	add_text(j, "type", exception);
+	add_raw(j, "module", member(exception, "module", '"'));
+	add_text(j, "message", exception);
+	if (depth == 0)
+		add_text(j, "traceback", exception);
+	add_line(j, exception);
+	add_frames(j, member(exception, "frames", '['));
+	add_exception(j, "cause", member(exception, "cause", '{'), depth + 1);
+	json_close(j);
+}
+
+static void add_value(struct json *j, struct slice value)
+{
+	struct slice_item item;
+	bool is_exact = false, is_text = false;
+
+	for (size_t at = 0; slice_next(&item, &at, value);) {
+		is_exact = is_exact || slice_is(item.key, "json");
+		is_text = is_text || slice_is(item.key, "text");
+	}
+	if (!is_exact && !is_text) {
+		json_null(j, "value");
+		return;
+	}
+	json_open(j, "value", '{');
+	if (slice_depth(value) > DRIVER_DEPTH_MAX) {
+		json_string(j, "text", "(nested too deeply to be shown)");
+		add_raw(j, "type", member(value, "type", '"'));
+		json_close(j);
+		return;
+	}
+	for (size_t at = 0; slice_next(&item, &at, value);) {
+		char kind = slice_kind(item.value);
+		if (slice_is(item.key, "json"))
+			add_raw(j, "json", item.value);
+		else if (slice_is(item.key, "text") && kind == '"')
+			add_raw(j, "text", item.value);
+		else if (slice_is(item.key, "type") && kind == '"')
+			add_raw(j, "type", item.value);
+		else if (slice_is(item.key, "data") && kind == '{')
+			add_raw(j, "data", item.value);
+	}
+	json_close(j);
+}
+
+/* ---- the rest of it -------------------------------------------------------------------- */
+
+static void add_number(struct json *j, const char *key, uint64_t value)
+{
+	if (value && value <= INT64_MAX)
+		json_int(j, key, (int64_t)value);
+	else
+		json_null(j, key);
+}
+
+static void add_ms(struct json *j, const char *key, double ms)
+{
+	json_double(j, key, round(ms * 1000) / 1000);
+}
+
+static void add_end(struct json *j, const struct step *step, const struct step_end *end)
+{
+	bool is_memory = end->outcome == VIAL_OUT_OF_MEMORY;
+
+	json_string(j, "outcome", vial_outcome_name(end->outcome));
+	json_string(j, "state", end->is_kept ? "kept" : "lost");
+	json_bool(j, "fresh", step->number == 1);
+	json_string(j, "stage", "run");
+	if (end->exit_code >= 0)
+		json_int(j, "exit_code", end->exit_code);
+	else
+		json_null(j, "exit_code");
+	add_number(j, "signal", (uint64_t)end->signal);
+	json_bool(j, "timed_out", end->outcome == VIAL_TIMED_OUT);
+	json_bool(j, "interrupted", end->said && end->said->interrupted);
+	json_bool(j, "oom", end->oom || is_memory);
+	json_string(j, "limit", is_memory ? "memory" : step->limit);
+	json_string(j, "reason", step->reason);
+}
+
+static void add_output(struct json *j, const struct step *step)
+{
+	const struct buf *out = &step->out[0], *err = &step->out[1];
+
+	json_bytes(j, "stdout", buf_str(out), out->len);
+	json_bytes(j, "stderr", buf_str(err), err->len);
+	json_int(j, "stdout_dropped", (int64_t)out->dropped);
+	json_int(j, "stderr_dropped", (int64_t)err->dropped);
+	json_bool(j, "truncated", out->dropped || err->dropped);
+}
+
+void step_json(struct json *j, const char *key, const struct step *step, const struct step_end *end)
+{
+	static const struct driver_message nothing = { .op = DRIVER_RESULT };
+	const struct driver_message *said = end->said ? end->said : &nothing;
+
+	json_open(j, key, '{');
+	add_end(j, step, end);
+	add_output(j, step);
+	add_value(j, said->value);
+	json_open(j, "displays", '[');
+	if (step->displays.len)
+		json_raw(j, NULL, buf_str(&step->displays), step->displays.len);
+	json_close(j);
+	json_int(j, "displays_dropped", (int64_t)step->displays_dropped);
+	json_bool(j, "cut", said->cut || step->displays_dropped > 0);
+	add_exception(j, "exception", said->exception, 0);
+	add_ms(j, "wall_ms", end->wall_ms);
+	add_ms(j, "cpu_ms", end->cpu_ms);
+	add_ms(j, "compile_ms", 0);
+	add_number(j, "peak_memory", end->usage.memory_peak_bytes);
+	add_number(j, "processes", end->usage.processes_peak);
+	json_null(j, "files_changed"); /* nobody looked */
+	json_bool(j, "files_changed_cut", false);
+	json_open(j, "exports", '[');
+	json_close(j);
+	json_close(j);
+}
