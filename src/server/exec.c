@@ -5,6 +5,7 @@
  */
 #include "base/utf8.h"
 #include "server/manner.h"
+#include "server/oneline.h"
 #include "server/slice.h"
 #include "server/snippet.h"
 
@@ -86,61 +87,15 @@ static void refuse(struct exchange *x, const char *member, const char *message, 
 
 /* ---- one line -------------------------------------------------------------------------- */
 
-static bool starts(const char *at, const char *end, const char *with)
-{
-	size_t len = strlen(with);
-
-	return (size_t)(end - at) >= len && memcmp(at, with, len) == 0;
-}
-
-/* Where the last exception names itself, after its frames; NULL: nowhere. */
-static const char *find_exception(const char *text, const char *end)
-{
-	const char *found = NULL;
-	bool in_frames = false;
-
-	for (const char *at = text, *next; at < end; at = next) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		next = newline ? newline + 1 : end;
-		if (starts(at, end, "Traceback (most recent call last):") ||
-		    starts(at, end, "  File \"")) {
-			in_frames = true;
-		} else if (in_frames && *at != ' ') {
-			found = at;
-			in_frames = false;
-		}
-	}
-	return found;
-}
-
-/* "Type: message", the type without its module, and with its colon even when there is no message. */
-static void add_exception(struct buf *out, const char *at, const char *end)
-{
-	const char *type_end = at;
-
-	while (type_end < end && *type_end != ':' && *type_end != '\n')
-		type_end++;
-	for (const char *dot = at; dot < type_end; dot++)
-		if (*dot == '.')
-			at = dot + 1;
-	buf_add(out, at, (size_t)(type_end - at));
-	if (type_end == end || *type_end != ':')
-		buf_add_str(out, ": ");
-	buf_add(out, type_end, (size_t)(end - type_end));
-	if (end == at || end[-1] != '\n')
-		buf_add_char(out, '\n');
-}
-
 static void add_detail(struct buf *out, const struct vial_result *result)
 {
-	const char *text = result->err.data, *end = text + result->err.len;
-	const char *found = find_exception(text, end);
+	bool is_exception = result->exception.type[0] != '\0';
 
 	if (result->oom)
 		buf_add_str(out, "Memory limit exceeded\n");
-	else if (result->exception.type[0] && found)
-		add_exception(out, found, end);
-	else if (result->exception.type[0])
+	else if (is_exception && oneline_exception(out, result->err.data, result->err.len))
+		return;
+	else if (is_exception)
 		buf_printf(out, "%s: %s\n", result->exception.type, result->exception.message);
 	else if (result->outcome == VIAL_CANCELLED)
 		buf_add_str(out, "Cancelled\n");

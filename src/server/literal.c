@@ -243,11 +243,12 @@ static bool read_number(struct cursor *c)
 	    (peek(c, signs) != '.' || digit(peek(c, signs + 1)) > 9))
 		return false;
 	c->at += signs;
-	bool is_hex = peek(c, 0) == '0' && is_in(peek(c, 1), "xX");
-	for (; c->at < c->end && (is_word(*c->at) || *c->at == '.'); c->at++)
-		if (!is_hex && is_in(*c->at, "eE") && is_in(peek(c, 1), "+-"))
+	bool has_base = peek(c, 0) == '0' && is_in(peek(c, 1), "xXoObB");
+	const char *allowed = has_base ? "0123456789abcdefABCDEFxXoO_" : "0123456789eEjJ._";
+	for (; is_in(peek(c, 0), allowed); c->at++)
+		if (!has_base && is_in(*c->at, "eE") && is_in(peek(c, 1), "+-"))
 			c->at++;
-	return true;
+	return !is_word(peek(c, 0));
 }
 
 static bool read_name(struct cursor *c)

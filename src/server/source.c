@@ -212,9 +212,13 @@ static void read_opening(struct block *b, struct span info, struct buf *out)
 static bool read_line(const struct block *b, struct span line, struct buf *out)
 {
 	struct span bare = trim(line);
-	size_t closing = ticks_before(bare.at, bare.end);
+	size_t opening = ticks(bare.at, bare.end), closing = ticks_before(bare.at, bare.end);
+	bool is_fence = opening >= b->ticks &&
+			(bare.at + opening == bare.end || is_blank(bare.at[opening]));
 	bool closes = closing >= b->ticks;
 
+	if (is_fence) /* whatever is said behind it */
+		return true;
 	for (size_t i = 0; i < b->indent && line.at < line.end && *line.at == ' '; i++)
 		line.at++;
 	if (closes)
@@ -273,7 +277,8 @@ static void read_inline(struct buf *out, struct span text)
 	text = trim(text);
 	size_t count = ticks(text.at, text.end);
 
-	if (count == 0 || length(text) <= 2 * count || ticks_before(text.at, text.end) != count)
+	if (count == 0 || count >= FENCE_MIN || length(text) <= 2 * count ||
+	    ticks_before(text.at, text.end) != count)
 		return;
 	text = (struct span){ text.at + count, text.end - count };
 	if (!find_ticks(text.at, text.end, 1))

@@ -1,0 +1,81 @@
+"""cli - the command, and the scripts beside it."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+
+from expect import check_seconds, fill, short
+
+SCRIPTS = "tools/local-sandbox"
+PATIENCE_S = 180
+
+
+class Adapter:
+    def __init__(self, context):
+        self.context = context
+
+    def close(self):
+        pass
+
+    def command(self, given, tmp):
+        """The words to run, and the environment."""
+        env = {**os.environ, "VIAL": self.context.vial, **given.get("env", {})}
+        if given["command"] != "run":
+            return [os.path.join(self.context.root, SCRIPTS, given["command"]),
+                    *given.get("argv", [])], env
+        options = given.get("options", {})
+        words = [self.context.vial, "run", "-l", given["language"]]
+        if "timeout" in options:
+            words += ["--timeout", str(options["timeout"])]
+        for name, value in options.get("env", {}).items():
+            words += ["-e", "%s=%s" % (name, value)]
+        for number, (name, text) in enumerate(options.get("files", {}).items()):
+            path = os.path.join(tmp, "file-%d" % number)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            words += ["--file", "%s=%s" % (name, path)]
+        if "stdin" in given:
+            words += ["--stdin", "-"]
+        return [*words, "-c", given["code"]], env
+
+    def check(self, done, seconds, expect):
+        wrong = []
+        if done.returncode != expect.get("exit_code", done.returncode):
+            wrong.append("exit code %d, expected %d" % (done.returncode, expect["exit_code"]))
+        if done.returncode == expect.get("exit_code_not"):
+            wrong.append("exit code %d" % done.returncode)
+        for stream in ("stdout", "stderr"):
+            text = getattr(done, stream)
+            if text != expect.get(stream, text):
+                wrong.append("%s is %s, expected %s" % (stream, short(text), short(expect[stream])))
+            if not re.search(expect.get(stream + "_regex", ""), text):
+                wrong.append("%s is %s, does not match /%s/" % (
+                    stream, short(text), expect[stream + "_regex"]))
+        return wrong + check_seconds(seconds, expect, self.context.slack)
+
+    def one(self, given, expect, tmp):
+        words, env = self.command(given, tmp)
+        start = time.monotonic()
+        try:
+            done = subprocess.run(words, env=env, cwd=tmp, input=given.get("stdin", ""), text=True,
+                                  errors="replace", capture_output=True, timeout=PATIENCE_S,
+                                  check=False)
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            return [str(problem)]
+        return self.check(done, time.monotonic() - start, expect)
+
+    def run(self, case):
+        tmp = tempfile.mkdtemp(prefix="vial-conformance-")
+        try:
+            given, expect = fill(case["input"], {"{TMP}": tmp}), fill(case["expect"], {"{TMP}": tmp})
+            if "runs" not in given:
+                return self.one(given, expect, tmp)
+            wrong = []
+            for number, (part, want) in enumerate(zip(given["runs"], expect["runs"]), 1):
+                part = {"command": given["command"], **part}
+                wrong += ["run %d: %s" % (number, why) for why in self.one(part, want, tmp)]
+            return wrong
+        finally:
+            shutil.rmtree(tmp)
