@@ -19,6 +19,19 @@ _Noreturn static void fail(const char *why)
 	_exit(125);
 }
 
+/* To the driver that is started; returns its name. */
+static char *pass_session(void)
+{
+	static char variable[] = GO_SESSION_ENV;
+	char *driver = (char *)vial_session();
+
+	if (!driver)
+		fail("there is no session driver");
+	if (dup2(GO_FD, GO_SESSION_FD) < 0 || putenv(variable) != 0)
+		fail("the session has no channel");
+	return driver;
+}
+
 _Noreturn void start_afresh(void)
 {
 	static char *argv[ARGS_MAX + 1];
@@ -36,6 +49,8 @@ _Noreturn void start_afresh(void)
 	if (count == 0)
 		fail("a command without words");
 	size_t program = count - 1; /* it was started without arguments */
+	if (vial_has_session())
+		argv[program] = pass_session();
 	for (char *at = words.data; at && at < words.data + words.len; at += strlen(at) + 1) {
 		if (*at == GO_NAME)
 			argv[program] = at + 1;

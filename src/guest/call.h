@@ -6,6 +6,7 @@
  * So getpriority() is ours too, and some of the numbers it is asked for are none.  No
  * extension module, no foreign function interface, nothing that a program could import.
  */
+#include <stdbool.h>
 
 /*
  * Either argument, the other one being 0: Node has a say in the second only.  No process has
@@ -29,13 +30,16 @@ enum call_told {
 	CALL_HAS_WORDS = 1, /* GO_WORDS_FD is there */
 	CALL_RENAMED = 2,   /* Python: it will run the program under its own name */
 	CALL_PLAIN = 4,     /* Python: as far as the files go, it need not start afresh */
+	CALL_SESSION = 8,   /* it is to serve a session, at GO_FD, and has no program */
 };
 
 /* What preload.c has for them; C only. */
 void vial_serve(void);         /* returns in guests only */
 void vial_receive(void);       /* wait for the code, write the files, leave the words */
 void vial_end(int status);     /* say that this guest is done, and be gone */
+bool vial_has_session(void);   /* what was received is none to run, but to serve */
+const char *vial_session(void); /* the session driver as a program, or NULL */
 
 /* afresh.c: the command that this process was started with, with the program's own name, arguments
- * and variables from the words.  Does not return. */
+ * and variables from the words; or with the session driver.  Does not return. */
 _Noreturn void start_afresh(void);

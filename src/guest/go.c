@@ -240,6 +240,11 @@ static int take_all(struct go_words *ret, struct buf *words, struct input *in, s
 		case GO_KEY:
 			done = take_key(ret, in, record.len, e);
 			break;
+		case GO_SESSION:
+			if (record.len > 0)
+				return err_set(e, ERR_INVALID, "a session of %u bytes", record.len);
+			ret->is_session = true;
+			break;
 		case GO_RUN:
 			if (record.len > 0 || in->at != in->end)
 				return err_set(e, ERR_INVALID, "something after the last record");
@@ -260,7 +265,7 @@ int go_receive(struct go_words *ret, int control, struct err *e)
 
 	in.fd = control; /* no initializer: it would clear the bytes, too */
 	in.at = in.end = 0;
-	ret->has_key = false;
+	ret->has_key = ret->is_session = false;
 	if (take_all(ret, &words, &in, e) < 0)
 		return -1;
 	ret->len = words.len;

@@ -15,10 +15,13 @@
  *   GO_ARG   an argument of the program
  *   GO_ENV   NAME=value
  *   GO_KEY   GO_KEY_LEN bytes that nobody can guess; once, for interpreters that are warm
+ *   GO_SESSION no program: become the language's session driver, and keep the socket.  What comes
+ *              over it from then on is docs/SESSION-PROTOCOL.md
  *   GO_RUN   nothing more: run
  *
  * One that cannot become its program says GO_FAILED and a struct err.  Else the socket is closed
- * before the program runs: that finds nothing but its three descriptors.
+ * before the program runs: that finds nothing but its three descriptors.  A session is sent nothing
+ * before it has said that it is ready.
  *
  * When its interpreter has finished and is about to exit, it says so on stderr, as long as that is
  * the pipe that it was given: the key and a byte, its exit status, in one piece, for
@@ -37,7 +40,7 @@
 
 enum go_kind {
 	GO_NAME = 'n', GO_STAGE = 's', GO_FILE = 'f', GO_SOURCE = 'm', GO_ARG = 'a', GO_ENV = 'e',
-	GO_KEY = 'k', GO_RUN = 'r',
+	GO_KEY = 'k', GO_SESSION = 'l', GO_RUN = 'r',
 	GO_FAILED = 'x',
 };
 
@@ -54,6 +57,11 @@ enum {
 	GO_WORDS_FD = 1001, /* a memory file: what the interpreter itself must know (words) */
 };
 
+/* A session driver that is started as a program finds its channel here: low, since some
+ * interpreters keep only such descriptors from their children. */
+enum { GO_SESSION_FD = 3 };
+#define GO_SESSION_ENV "VIAL_SESSION_FD=3"
+
 /*
  * Guest side, in C.  Reads up to GO_RUN, writes the files.  What is left for the interpreter
  * is in `words`: every GO_NAME, GO_STAGE, GO_SOURCE, GO_ARG and GO_ENV as its kind's letter, its
@@ -62,7 +70,7 @@ enum {
 struct go_words {
 	char *bytes;
 	size_t len;
-	bool has_key;
+	bool has_key, is_session;
 	char key[GO_KEY_LEN];
 };
 

@@ -34,6 +34,8 @@ _Static_assert((int)GO_FD == BOX_CONTROL_FD, "one place for the control socket")
 static struct pages pages;   /* what guests will touch */
 static int rehearsal = -1;   /* where one tells that; -1: this is none */
 static bool served;          /* whatever fork() was for is done */
+static bool has_session;     /* this guest serves one */
+static char *session;        /* what does so, as a program */
 static pid_t guest;          /* the process that may say it is done; its own forks may not */
 static char key[GO_KEY_LEN]; /* with which it does, */
 static struct stat given;    /* to whoever reads this */
@@ -71,12 +73,27 @@ void vial_receive(void)
 	if (go_receive(&words, GO_FD, &e) < 0 || pass_on(&words, &e) < 0)
 		go_fail(GO_FD, &e);
 	free(words.bytes);
-	(void)close(GO_FD);
 	served = true; /* also in one that was parked */
+	has_session = words.is_session;
+	if (has_session) {
+		(void)fcntl(GO_FD, F_SETFD, FD_CLOEXEC); /* its children have no part in it */
+		return;
+	}
+	(void)close(GO_FD);
 	if (!words.has_key || fstat(STDERR_FILENO, &given) < 0)
 		return;
 	memcpy(key, words.key, sizeof(key));
 	guest = getpid();
+}
+
+bool vial_has_session(void)
+{
+	return has_session;
+}
+
+const char *vial_session(void)
+{
+	return session;
 }
 
 /* Serve orders until the keeper is gone; returns in guests only. */
@@ -214,7 +231,10 @@ static void at_exit(int status, void *unused)
 /* Registered before anybody else's, so called after all of them. */
 __attribute__((constructor)) static void begin(void)
 {
+	const char *path = getenv("VIAL_SESSION");
+
 	(void)on_exit(at_exit, NULL);
+	session = path ? strdup(path) : NULL; /* boot scripts take our variables away */
 }
 
 /*

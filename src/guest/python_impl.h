@@ -29,4 +29,5 @@ void python_find_name(void); /* where it keeps what it will run */
 
 /* python_plain.c */
 bool python_note_loaded(void); /* what was loaded since python_loading() */
+bool python_hides_none(void);  /* no file here would be imported in the place of one of those */
 bool python_is_plain(const char *program); /* a fresh interpreter would run it just the same */

@@ -83,12 +83,14 @@ static bool set_name(const char *name)
 	return true;
 }
 
-int python_told(bool has_words)
+int python_told(bool has_words, bool is_session)
 {
 	char words[PATH_MAX + 2];
 	const char *program = named.usual;
 	int told = 0;
 
+	if (is_session)
+		return python_hides_none() ? CALL_PLAIN : 0;
 	ssize_t n = has_words ? pread(GO_WORDS_FD, words, sizeof(words) - 1, 0) : 0;
 	if (n > 1 && words[0] == GO_NAME) { /* it is the first, if there is one */
 		words[n] = '\0';

@@ -96,6 +96,11 @@ static bool is_archive(int fd, const struct stat *st)
 	return got < 0 || memmem(tail, (size_t)got, "PK\5\6", 4);
 }
 
+bool python_hides_none(void)
+{
+	return loaded.items && hides_none(".");
+}
+
 bool python_is_plain(const char *program)
 {
 	auto_close int fd = open(program, O_RDONLY | O_CLOEXEC);

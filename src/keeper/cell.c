@@ -25,6 +25,7 @@
 
 #define READY_US 20000000u /* for others to make a slot, or a guest */
 #define END_US   1000000u
+#define LIVE_MS  (10ull * 365 * 86400 * 1000) /* of CPU time: more than any guest lives */
 #define CALM_US  5000u /* after an order, before slots are made that nobody asked for */
 
 /* ---- the table ------------------------------------------------------------------------- */
@@ -268,15 +269,13 @@ void cell_kill(struct cell *cell)
 	}
 }
 
-/* As a terminal would: to all of its process group, which it leads.  Linux before 6.9 can only send
- * it to the guest itself. */
+/* As a terminal would: to all of its process group.  That is its own from when it has entered. */
 void cell_signal(struct cell *cell, int sig)
 {
-	const unsigned to_group = 1u << 2; /* PIDFD_SIGNAL_PROCESS_GROUP */
+	pid_t pid = cell->state == CELL_ARMED ? keeper_pid(cell->guest.pidfd) : -1;
 
-	if (cell->guest.pidfd >= 0 &&
-	    pidfd_send_signal(cell->guest.pidfd, sig, NULL, to_group) < 0 && errno == EINVAL)
-		(void)pidfd_send_signal(cell->guest.pidfd, sig, NULL, 0);
+	if (pid > 0)
+		(void)kill(-pid, sig);
 }
 
 /* With v2 the kernel ends all of a group when it kills one for memory; here we do. */
@@ -404,6 +403,8 @@ static int fill_order(struct order *order, const struct cell *cell, bool is_park
 	const struct vial *host = cell->keeper->host;
 	struct limits lim = cell->limits;
 
+	if (cell->flags & WIRE_LIVE)
+		lim.cpu_ms = LIVE_MS;
 	*order = (struct order){
 		.kind = ORDER_GUEST,
 		.id = cell->id,

@@ -52,6 +52,7 @@ void keeper_say(const char *fmt, ...) PRINTF(1, 2); /* one line for the operator
 /* Wait for a child that is dead; what it used goes to *ret when asked. */
 struct rusage;
 bool keeper_reap(int *pidfd, int *exit_code, int *signal, struct rusage *ret);
+pid_t keeper_pid(int pidfd); /* of one that is not reaped yet; -1: there is none */
 
 /* Kill a box and wait for it, whoever it was that died inside and was never made known to us. */
 void keeper_bury(struct box *box); /* NULL is fine */
@@ -152,7 +153,7 @@ int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struc
 struct cell *cell_find(struct keeper *k, uint32_t id);
 void cell_next(struct cell *cell, const struct wire_arm *arm); /* another guest */
 void cell_kill(struct cell *cell);
-void cell_signal(struct cell *cell, int sig);
+void cell_signal(struct cell *cell, int sig); /* to its guest's process group */
 void cell_fail(struct cell *cell, const struct err *e); /* it cannot be armed */
 void cell_free(struct cell *cell);
 

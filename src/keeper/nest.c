@@ -24,7 +24,7 @@
 #define RETRY_FIRST_US 100000u
 #define RETRY_LAST_US  10000000u
 
-enum { OWN_FILES_MAX = 8, NETS_AHEAD = 4 };
+enum { OWN_FILES_MAX = 24, NETS_AHEAD = 4 };
 
 /* Whom a dead maker still told us of. */
 static void drain_replies(int channel)
@@ -533,19 +533,22 @@ static size_t own_files(struct job_own_file ret[OWN_FILES_MAX], const struct run
 static const char *const *boot_env(struct nest *nest)
 {
 	static const char *env[16];
-	static char preload[4096];
+	static char preload[4096], session[128];
 	const struct runtime *rt = nest->environment->tool.runtime;
 	size_t count = 0, used = 0;
 
 	if (!rt->boot_env)
 		return NULL;
-	for (const char *const *pair = rt->boot_env; *pair && count < 14; pair++)
+	for (const char *const *pair = rt->boot_env; *pair && count < 13; pair++)
 		env[count++] = *pair;
 	used = (size_t)snprintf(preload, sizeof(preload), "VIAL_PRELOAD=");
 	for (char **m = nest->environment->preload; m && *m && used < sizeof(preload); m++)
 		used += (size_t)snprintf(preload + used, sizeof(preload) - used, "%s%s",
 					 m == nest->environment->preload ? "" : ",", *m);
 	env[count++] = preload;
+	(void)snprintf(session, sizeof(session), "VIAL_SESSION=%s", rt->session ? rt->session : "");
+	if (rt->session)
+		env[count++] = session;
 	env[count] = NULL;
 	return env;
 }

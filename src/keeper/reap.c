@@ -50,7 +50,7 @@ bool keeper_reap(int *pidfd, int *exit_code, int *sig, struct rusage *ret)
 
 DEFINE_CLEANUP(DIR *, closedir)
 
-static pid_t pid_of(int pidfd)
+pid_t keeper_pid(int pidfd)
 {
 	auto_buf struct buf text = BUF_INIT(4096);
 	char path[48];
@@ -70,7 +70,7 @@ static size_t known_children(pid_t ret[KNOWN_MAX])
 
 	AUTO(closedirp) DIR *dir = opendir("/proc/self/fd");
 	for (struct dirent *d; dir && count < KNOWN_MAX && (d = readdir(dir));) {
-		pid_t pid = pid_of((int)strtol(d->d_name, NULL, 10));
+		pid_t pid = keeper_pid((int)strtol(d->d_name, NULL, 10));
 		if (pid > 0)
 			ret[count++] = pid;
 	}

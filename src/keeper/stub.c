@@ -102,6 +102,17 @@ _Noreturn void stub_park(const struct stem_plan *plan, const struct limits *lim,
 	_exit(125);
 }
 
+/* The driver in the place of a program, and its channel where it will look for it. */
+static void take_session(struct words *env, struct template_vars *vars, const struct runtime *rt)
+{
+	if (!rt->session)
+		fail("this language has no sessions");
+	if (dup2(GO_FD, GO_SESSION_FD) < 0)
+		fail("the session has no channel");
+	vars->source = rt->session;
+	add_env(env, GO_SESSION_ENV);
+}
+
 _Noreturn void stub_main(const struct stem_plan *plan, const struct limits *lim)
 {
 	static struct words args, env, more, argv; /* large, and this process has one use */
@@ -125,6 +136,8 @@ _Noreturn void stub_main(const struct stem_plan *plan, const struct limits *lim)
 		else if (*at == GO_ENV)
 			add_env(&env, at + 1);
 	}
+	if (words.is_session)
+		take_session(&env, &vars, plan->runtime);
 	vars.more_sources = more.items;
 	if (!command)
 		fail("nothing to run");

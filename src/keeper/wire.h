@@ -21,7 +21,7 @@ enum wire_kind {
 	/* server to keeper */
 	WIRE_ARM,    /* make a sandbox with a guest that waits for its code */
 	WIRE_NEXT,   /* another guest in the same sandbox, after the last one ended (KEEP) */
-	WIRE_SIGNAL, /* SIGINT to the guest */
+	WIRE_SIGNAL, /* SIGINT to the guest and its process group */
 	WIRE_KILL,   /* the guest, all it started, and the sandbox; ENDED follows */
 	WIRE_FILES,  /* one descriptor, a workspace: a filer for it; answered by FILER or FAILED */
 	WIRE_READY,  /* once: the server answers clients */
@@ -47,6 +47,7 @@ enum { WIRE_FDS_MAX = 12, WIRE_BOX_MAX = 0x7fffffff };
 enum wire_arm_flag {
 	WIRE_COLD = 1u << 0, /* exec, also where the environment has a warm interpreter */
 	WIRE_KEEP = 1u << 1, /* the sandbox outlives this guest: NEXT or KILL will follow */
+	WIRE_LIVE = 1u << 2, /* the guest lives on: CPU time has no bound but the server's */
 };
 
 struct wire_arm {

@@ -83,6 +83,17 @@ struct shape shape_of(const struct vial_job *job, uint32_t environment)
 	return shape;
 }
 
+struct shape shape_of_live(const struct shape *shape, const struct limits *usual)
+{
+	struct shape live = *shape;
+
+	live.flags |= WIRE_LIVE;
+	live.limits.wall_ms = usual->wall_ms;
+	live.limits.cpu_ms = usual->cpu_ms;
+	live.limits.output_bytes = usual->output_bytes;
+	return live;
+}
+
 bool shape_fits(const struct shape *box, const struct shape *wanted)
 {
 	const struct limits *has = &box->limits, *needs = &wanted->limits;

@@ -44,39 +44,50 @@ void pool_tidy_later(struct pool *pool)
 
 /* ---- the queue ------------------------------------------------------------------------- */
 
-void pool_enqueue(struct run *run, bool is_first)
+struct kept *pool_kept(const struct pool *pool, const struct shape *shape)
 {
-	struct pool *pool = run->pool;
+	size_t first = shape->flags & WIRE_LIVE ? pool->environments->count : 0;
 
-	list_add_before(is_first ? pool->queue.next : &pool->queue, &run->place);
-	run->is_queued = true;
+	return &pool->kept[first + shape->environment];
+}
+
+void pool_enqueue(struct tenant *t, bool is_first)
+{
+	struct pool *pool = t->pool;
+
+	list_add_before(is_first ? pool->queue.next : &pool->queue, &t->place);
+	t->is_queued = true;
 	pool->queue_count++;
-	pool->kept[run->environment].waiting++;
+	t->kept->waiting++;
 	pool_tidy_soon(pool);
 }
 
-void pool_dequeue(struct run *run)
+void pool_dequeue(struct tenant *t)
 {
-	if (!run->is_queued)
+	if (!t->is_queued)
 		return;
-	list_remove(&run->place);
-	run->is_queued = false;
-	run->pool->queue_count--;
-	run->pool->kept[run->environment].waiting--;
+	list_remove(&t->place);
+	t->is_queued = false;
+	t->pool->queue_count--;
+	t->kept->waiting--;
 }
 
-static struct shape default_shape(const struct pool *pool, uint32_t environment)
+/* Such as fits most of those that want this kind. */
+static struct shape default_shape(const struct pool *pool, const struct kept *kept)
 {
-	return shape_usual(pool->environments->items[environment].tool.runtime, environment,
-			   &pool->host->limits);
+	size_t place = (size_t)(kept - pool->kept), environment = place % pool->environments->count;
+	struct shape usual = shape_usual(pool->environments->items[environment].tool.runtime,
+					 (uint32_t)environment, &pool->host->limits);
+
+	return place == environment ? usual : shape_of_live(&usual, &usual.limits);
 }
 
 /* Where one was lost, those that were armed with it may be, too. */
-static struct sandbox *find_armed(const struct run *run)
+static struct sandbox *find_armed(const struct tenant *t)
 {
-	list_each (&run->pool->kept[run->environment].armed, l) {
+	list_each (&t->kept->armed, l) {
 		struct sandbox *box = holder_of(l, struct sandbox, armed);
-		if (box->armed_us >= run->lost_us && shape_fits(&box->shape, &run->shape))
+		if (box->armed_us >= t->lost_us && shape_fits(&box->shape, &t->shape))
 			return box;
 	}
 	return NULL;
@@ -84,50 +95,50 @@ static struct sandbox *find_armed(const struct run *run)
 
 static struct sandbox *find_unclaimed(const struct pool *pool, const struct shape *wanted)
 {
-	const struct kept *kept = &pool->kept[wanted->environment];
+	const struct kept *kept = pool_kept(pool, wanted);
 
 	if (kept->arming == kept->ordered)
 		return NULL;
 	list_each (&pool->sandboxes, l) {
 		struct sandbox *box = holder_of(l, struct sandbox, all);
-		if (box->state == SANDBOX_ARMING && !box->run && shape_fits(&box->shape, wanted))
+		if (box->state == SANDBOX_ARMING && !box->tenant && shape_fits(&box->shape, wanted))
 			return box;
 	}
 	return NULL;
 }
 
-static int begin(struct run *run, struct sandbox *box, struct err *e)
+static int begin(struct tenant *t, struct sandbox *box, struct err *e)
 {
-	struct pool *pool = run->pool;
+	struct pool *pool = t->pool;
 
-	pool_dequeue(run);
-	if (run->box)
-		sandbox_leave(take_ptr(&run->box)); /* what was ordered is for the next */
+	pool_dequeue(t);
+	if (t->box)
+		sandbox_leave(take_ptr(&t->box)); /* what was ordered is for the next */
 	sandbox_take(box);
 	box->state = SANDBOX_TAKEN;
 	pool->calm_us = loop_now() + CALM_US;
-	pool->kept[run->environment].failures = 0;
-	return run_begin(run, box, e);
+	t->kept->failures = 0;
+	return t->kind->begin(t, box, e);
 }
 
-static bool order_for(struct run *run)
+static bool order_for(struct tenant *t)
 {
-	struct pool *pool = run->pool;
-	struct shape usual = default_shape(pool, run->environment);
-	bool is_default = shape_fits(&usual, &run->shape);
-	struct sandbox *box = find_unclaimed(pool, &run->shape);
+	struct pool *pool = t->pool;
+	struct shape usual = default_shape(pool, t->kept);
+	bool is_default = shape_fits(&usual, &t->shape);
+	struct sandbox *box = find_unclaimed(pool, &t->shape);
 
 	if (!box && pool->sandbox_count < pool->options.boxes_max) {
-		box = sandbox_order(pool, is_default ? &usual : &run->shape);
+		box = sandbox_order(pool, is_default ? &usual : &t->shape);
 		if (box)
 			box->is_default = is_default;
 	}
 	if (!box)
 		return false;
-	box->run = run;
-	run->box = box;
+	box->tenant = t;
+	t->box = box;
 	pool->ordered_count++;
-	pool->kept[run->environment].ordered++;
+	t->kept->ordered++;
 	return true;
 }
 
@@ -136,7 +147,7 @@ static void make_way(struct pool *pool)
 {
 	const struct kept *most = &pool->kept[0];
 
-	for (size_t i = 1; i < pool->environments->count; i++)
+	for (size_t i = 1; i < pool->kept_count; i++)
 		if (pool->kept[i].armed_count > most->armed_count)
 			most = &pool->kept[i];
 	if (most->armed_count)
@@ -161,16 +172,16 @@ void pool_serve_queue(struct pool *pool)
 	struct err e;
 
 	for (struct link *l = pool->queue.next; l != &pool->queue; l = next) {
-		struct run *run = holder_of(l, struct run, place);
-		struct sandbox *box = find_armed(run);
+		struct tenant *t = holder_of(l, struct tenant, place);
+		struct sandbox *box = find_armed(t);
 		next = l->next;
 		if (box) {
-			pool->kept[run->environment].on_demand++;
-			if (begin(run, box, &e) < 0)
-				run_end_later(run, &e);
+			t->kept->on_demand++;
+			if (begin(t, box, &e) < 0)
+				tenant_end_later(t, &e);
 			continue;
 		}
-		if (run->box || order_for(run))
+		if (t->box || order_for(t))
 			continue;
 		if (without++ == 0)
 			doomed = count_doomed(pool);
@@ -189,7 +200,8 @@ void pool_serve_queue(struct pool *pool)
 static bool is_in_use(const struct pool *pool, size_t i, uint64_t now)
 {
 	return (pool->kept[i].used_us && now - pool->kept[i].used_us < IN_USE_US) ||
-	       strcmp(pool->environments->items[i].name, "python") == 0;
+	       (i < pool->environments->count &&
+		strcmp(pool->environments->items[i].name, "python") == 0);
 }
 
 static unsigned coming(const struct kept *kept)
@@ -207,14 +219,14 @@ static bool refill_one(struct pool *pool, uint64_t now)
 {
 	size_t least = SIZE_MAX;
 
-	for (size_t i = 0; i < pool->environments->count; i++)
+	for (size_t i = 0; i < pool->kept_count; i++)
 		if (coming(&pool->kept[i]) < pool->options.armed_min && is_in_use(pool, i, now) &&
 		    pool->kept[i].retry_us <= now && !can_wait(pool, &pool->kept[i], now) &&
 		    (least == SIZE_MAX || coming(&pool->kept[i]) < coming(&pool->kept[least])))
 			least = i;
 	if (least == SIZE_MAX)
 		return false;
-	struct shape shape = default_shape(pool, (uint32_t)least);
+	struct shape shape = default_shape(pool, &pool->kept[least]);
 	struct sandbox *box = sandbox_order(pool, &shape);
 	if (box)
 		box->is_default = true;
@@ -227,7 +239,7 @@ static void refill(struct pool *pool, uint64_t now)
 	while (pool->queue_count == 0 && pool->arming_count < REFILLS_AT_ONCE &&
 	       pool->sandbox_count < pool->options.boxes_max && refill_one(pool, now))
 		;
-	for (size_t i = 0; i < pool->environments->count; i++)
+	for (size_t i = 0; i < pool->kept_count; i++)
 		while (pool->kept[i].armed_count && !is_in_use(pool, i, now))
 			sandbox_discard(holder_of(pool->kept[i].armed.next, struct sandbox, armed));
 }
@@ -250,7 +262,7 @@ static uint64_t next_tidy(const struct pool *pool, uint64_t now)
 {
 	uint64_t next = pool->calm_us > now ? pool->calm_us : now + CHECK_US;
 
-	for (size_t i = 0; i < pool->environments->count; i++)
+	for (size_t i = 0; i < pool->kept_count; i++)
 		if (pool->kept[i].retry_us > now && pool->kept[i].retry_us < next)
 			next = pool->kept[i].retry_us;
 	return next - now;
@@ -260,7 +272,7 @@ static void on_tidy(struct timer *t)
 {
 	struct pool *pool = holder_of(t, struct pool, tidy);
 	uint64_t now = loop_now();
-	struct run *run = NULL;
+	struct tenant *due = NULL;
 	struct err ignored;
 
 	pool->is_untidy = false;
@@ -268,16 +280,14 @@ static void on_tidy(struct timer *t)
 		pool_serve_queue(pool);
 		refill(pool, now);
 	}
-	uint64_t wait = pool_send_kills(pool) ? next_tidy(pool, now) : TELL_AGAIN_US;
+	uint64_t wait = pool_send_orders(pool) ? next_tidy(pool, now) : TELL_AGAIN_US;
 	if (pool->due.next != &pool->due)
-		run = holder_of(pool->due.next, struct run, place);
-	if (run || pool->is_untidy)
+		due = holder_of(pool->due.next, struct tenant, place);
+	if (due || pool->is_untidy)
 		wait = 0;
 	(void)!loop_set_timer(pool->loop, &pool->tidy, wait, &ignored);
-	if (run && run->is_failed)
-		run_fail(run, &run->why);
-	else if (run)
-		run_answer(run);
+	if (due)
+		due->kind->finish(due, due->is_failed ? &due->why : NULL);
 }
 
 /* ---- the pool -------------------------------------------------------------------------- */
@@ -297,15 +307,16 @@ int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *h
 	pool->environments = environments;
 	pool->options = *options;
 	list_init(&pool->sandboxes);
-	list_init(&pool->runs);
+	list_init(&pool->tenants);
 	list_init(&pool->queue);
 	list_init(&pool->due);
 	if (host_cgroups(&pool->cgroups, host, e) < 0)
 		return -1;
-	pool->kept = calloc(environments->count + 1, sizeof(*pool->kept));
+	pool->kept = calloc(environments->count * 2 + 1, sizeof(*pool->kept));
 	if (!pool->kept)
 		return err_sys(e, "pool");
-	for (size_t i = 0; i < environments->count; i++)
+	pool->kept_count = environments->count * 2;
+	for (size_t i = 0; i < pool->kept_count; i++)
 		list_init(&pool->kept[i].armed);
 	/* A guest that reads no input must not end us.  Nor may we wait for a keeper that has no
 	 * time to listen: it may be waiting for us. */
@@ -322,8 +333,10 @@ void pool_free(struct pool *pool)
 {
 	if (!pool)
 		return;
-	while (pool->kept && pool->runs.next != &pool->runs)
-		run_free(holder_of(pool->runs.next, struct run, all));
+	while (pool->kept && pool->tenants.next != &pool->tenants) {
+		struct tenant *t = holder_of(pool->tenants.next, struct tenant, all);
+		t->kind->free(t);
+	}
 	while (pool->kept && pool->sandboxes.next != &pool->sandboxes) {
 		struct sandbox *box = holder_of(pool->sandboxes.next, struct sandbox, all);
 		if (!box->killed && !box->gone)
@@ -336,7 +349,7 @@ void pool_free(struct pool *pool)
 	free(pool);
 }
 
-/* ---- runs ------------------------------------------------------------------------------ */
+/* ---- tenants ------------------------------------------------------------------------------ */
 
 static int find_environment(uint32_t *ret, const struct pool *pool, const struct vial_job *job,
 			    struct err *e)
@@ -352,17 +365,6 @@ static int find_environment(uint32_t *ret, const struct pool *pool, const struct
 	    env->tool.runtime != job->runtime)
 		return err_set(e, ERR_BUG, "the job's environment is not one of the pool's");
 	*ret = (uint32_t)(env - pool->environments->items);
-	return 0;
-}
-
-static int check_job(const struct vial_job *job, struct err *e)
-{
-	const char *needs = pool_refuses(job);
-
-	if (!job->has_code)
-		return err_set(e, ERR_INVALID, "there is no code to run");
-	if (needs)
-		return err_set(e, ERR_INVALID, "%s: not in the pool", needs);
 	return 0;
 }
 
@@ -388,47 +390,69 @@ static int check_state(struct pool *pool, struct kept *kept, struct err *e)
 	return 0;
 }
 
+int pool_check(struct tenant *ret, struct pool *pool, const struct vial_job *job, bool is_live,
+	       struct err *e)
+{
+	const char *needs = pool_refuses(job);
+	struct tenant t = { .pool = pool, .created_us = loop_now() };
+	uint32_t environment = 0;
+
+	if (needs)
+		return err_set(e, ERR_INVALID, "%s: not in the pool", needs);
+	if (find_environment(&environment, pool, job, e) < 0)
+		return -1;
+	t.shape = shape_of(job, environment);
+	if (is_live)
+		t.shape = shape_of_live(&t.shape, &pool->host->limits);
+	t.kept = pool_kept(pool, &t.shape);
+	if (check_state(pool, t.kept, e) < 0)
+		return -1;
+	*ret = t;
+	return 0;
+}
+
+int pool_admit(struct tenant *t, struct err *e)
+{
+	struct pool *pool = t->pool;
+	struct sandbox *box = find_armed(t);
+
+	t->kept->used_us = t->created_us;
+	if (!box && !may_wait(pool)) {
+		t->kept->refused++;
+		return err_set(e, ERR_BUSY, "too many runs are waiting");
+	}
+	list_add_before(&pool->tenants, &t->all);
+	t->id = ++pool->last_tenant;
+	t->kept->runs++;
+	if (!box) {
+		pool_enqueue(t, false);
+		return 0;
+	}
+	t->kept->armed_hits++;
+	if (begin(t, box, e) < 0)
+		return -1;
+	pool_tidy_soon(pool);
+	return 0;
+}
+
 int pool_run(struct run **ret, struct pool *pool, struct vial_job *job,
 	     const struct run_events *events, struct err *e)
 {
 	AUTO(vial_job_freep) struct vial_job *owned = job;
-	AUTO(run_freep) struct run *run = NULL;
-	uint32_t environment = 0;
+	AUTO(run_freep) struct run *run = calloc(1, sizeof(*run));
 
-	if (check_job(job, e) < 0 || find_environment(&environment, pool, job, e) < 0)
-		return -1;
-	struct kept *kept = &pool->kept[environment];
-	if (check_state(pool, kept, e) < 0)
-		return -1;
-	run = calloc(1, sizeof(*run));
 	if (!run)
 		return err_sys(e, "run");
-	if (result_create(&run->result, &job->limits, e) < 0)
+	if (!job->has_code)
+		return err_set(e, ERR_INVALID, "there is no code to run");
+	if (pool_check(&run->tenant, pool, job, false, e) < 0 ||
+	    result_create(&run->result, &job->limits, e) < 0)
 		return -1;
-	kept->used_us = run->created_us = loop_now();
-	run->pool = pool;
 	run->job = take_ptr(&owned);
 	run->events = *events;
-	run->environment = environment;
-	run->shape = shape_of(job, environment);
 	run_init(run);
-
-	struct sandbox *box = find_armed(run);
-	if (!box && !may_wait(pool)) {
-		kept->refused++;
-		return err_set(e, ERR_BUSY, "too many runs are waiting");
-	}
-	list_add_before(&pool->runs, &run->all);
-	run->id = ++pool->last_run;
-	kept->runs++;
-	if (box) {
-		kept->armed_hits++;
-		if (begin(run, box, e) < 0)
-			return -1;
-		pool_tidy_soon(pool);
-	} else {
-		pool_enqueue(run, false);
-	}
+	if (pool_admit(&run->tenant, e) < 0)
+		return -1;
 	*ret = take_ptr(&run);
 	return 0;
 }
@@ -438,19 +462,21 @@ int pool_run(struct run **ret, struct pool *pool, struct vial_job *job,
 void pool_visit(const struct pool *pool, void (*visit)(const struct pool_state *state, void *arg),
 		void *arg)
 {
-	for (size_t i = 0; i < pool->environments->count; i++) {
-		const struct kept *k = &pool->kept[i];
+	size_t count = pool->environments->count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct kept *k = &pool->kept[i], *lives = &pool->kept[count + i];
 		const struct pool_state state = {
 			.environment = pool->environments->items[i].name,
-			.armed = k->armed_count,
-			.arming = k->arming,
-			.running = k->running,
-			.waiting = k->waiting,
-			.runs = k->runs,
-			.armed_hits = k->armed_hits,
-			.on_demand = k->on_demand,
-			.refused = k->refused,
-			.failed = k->failed,
+			.armed = k->armed_count + lives->armed_count,
+			.arming = k->arming + lives->arming,
+			.running = k->running + lives->running,
+			.waiting = k->waiting + lives->waiting,
+			.runs = k->runs + lives->runs,
+			.armed_hits = k->armed_hits + lives->armed_hits,
+			.on_demand = k->on_demand + lives->on_demand,
+			.refused = k->refused + lives->refused,
+			.failed = k->failed + lives->failed,
 		};
 		visit(&state, arg);
 	}
@@ -459,19 +485,22 @@ void pool_visit(const struct pool *pool, void (*visit)(const struct pool_state *
 void pool_visit_runs(const struct pool *pool,
 		     void (*visit)(const struct run_state *state, void *arg), void *arg)
 {
-	list_each (&pool->runs, l) {
-		const struct run *run = holder_of(l, struct run, all);
-		bool waits = run->phase == PHASE_WAITING;
+	list_each (&pool->tenants, l) {
+		const struct run *run = run_of(holder_of(l, struct tenant, all));
 		struct cgroup_usage usage = { 0 };
 		struct err ignored;
 
-		if (!waits && run->box && run->box->cgroup)
-			(void)!cgroup_usage(&usage, run->box->cgroup, &ignored);
+		if (!run)
+			continue;
+		const struct tenant *t = &run->tenant;
+		bool waits = run->phase == PHASE_WAITING;
+		if (!waits && t->box && t->box->cgroup)
+			(void)!cgroup_usage(&usage, t->box->cgroup, &ignored);
 		const struct run_state state = {
-			.id = run->id,
-			.environment = pool->environments->items[run->environment].name,
+			.id = t->id,
+			.environment = pool->environments->items[t->shape.environment].name,
 			.state = waits ? "waiting" : "running",
-			.seconds = (double)(loop_now() - run->created_us) / 1e6,
+			.seconds = (double)(loop_now() - t->created_us) / 1e6,
 			.memory_bytes = usage.memory_bytes,
 		};
 		visit(&state, arg);
@@ -480,9 +509,9 @@ void pool_visit_runs(const struct pool *pool,
 
 int pool_kill(struct pool *pool, uint64_t id, struct err *e)
 {
-	list_each (&pool->runs, l) {
-		struct run *run = holder_of(l, struct run, all);
-		if (run->id != id)
+	list_each (&pool->tenants, l) {
+		struct run *run = run_of(holder_of(l, struct tenant, all));
+		if (!run || run->tenant.id != id)
 			continue;
 		pool_cancel(run);
 		return 0;
@@ -492,5 +521,5 @@ int pool_kill(struct pool *pool, uint64_t id, struct err *e)
 
 uint64_t run_id(const struct run *run)
 {
-	return run->id;
+	return run->tenant.id;
 }

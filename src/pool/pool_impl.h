@@ -5,10 +5,12 @@
  *   pool.c       the queue, and what is kept armed
  *   sandbox.c    one of the keeper's: what is asked, and what is heard
  *   fit.c        which sandbox fits which job
+ *   tenant.c     whoever a sandbox is for: a run, or one that lives on
  *   supervise.c  one run under way: fed, read, watched, answered
  *   files.c      what it left in its workspace
+ *   live.c       one that lives on: spoken to, listened to, ended
  *
- * A sandbox ends with its run: KILL is sent whatever a guest said of its own end.
+ * A sandbox ends with its tenant: KILL is sent whatever a guest said of its own end.
  * Whoever calls on_end returns at once, up to the loop: the owner may free the pool there.
  * What is to be done beside an answer waits for tidy(), which comes at the end of the round, or
  * a moment after it.
@@ -62,7 +64,7 @@ struct shape { /* what is fixed when a sandbox is made */
 enum sandbox_state {
 	SANDBOX_ARMING,
 	SANDBOX_ARMED,  /* nobody's yet */
-	SANDBOX_TAKEN,  /* its run's */
+	SANDBOX_TAKEN,  /* its tenant's */
 	SANDBOX_ENDING, /* of no use any more */
 };
 
@@ -71,7 +73,7 @@ struct sandbox {
 	uint32_t number;
 	struct shape shape;
 	enum sandbox_state state;
-	struct run *run; /* ARMING: who waits for it, or NULL; TAKEN: whose it is */
+	struct tenant *tenant; /* ARMING: who waits for it, or NULL; TAKEN: whose it is */
 	int fds[WIRE_FD_CGROUP];
 	struct cgroup *cgroup; /* its accounts; NULL: the host has none */
 	uint64_t armed_us;
@@ -80,16 +82,17 @@ struct sandbox {
 	bool killed;
 	bool is_empty;   /* its guest ended, and it was kept for another */
 	bool gone;       /* the keeper has none of this number */
+	bool interrupt_due;
 	struct timer overdue;
 	struct link all, armed;
 };
 
-struct kept { /* what the pool has of one environment */
+struct kept { /* what the pool has of one environment, for runs or for those that live on */
 	struct link armed;
 	unsigned armed_count, arming, running, waiting;
 	unsigned ordered; /* of those arming: somebody waits for it */
 	uint64_t runs, armed_hits, on_demand, refused, failed;
-	uint64_t used_us;  /* when a run last asked for it; 0: never */
+	uint64_t used_us;  /* when somebody last asked for it; 0: never */
 	unsigned failures; /* to arm, in a row */
 	uint64_t retry_us; /* not before */
 	struct err why;
@@ -102,14 +105,15 @@ struct pool {
 	struct cgroup_host *cgroups; /* the host's */
 	const struct environments *environments;
 	struct pool_options options;
-	struct kept *kept; /* one per environment */
-	struct link sandboxes, runs;
-	struct link queue; /* of runs without a sandbox, first come first */
-	struct link due;   /* runs whose on_end is to be called, by tidy() */
+	struct kept *kept; /* one per environment for runs, then one for those that live on */
+	size_t kept_count;
+	struct link sandboxes, tenants;
+	struct link queue; /* of tenants without a sandbox, first come first */
+	struct link due;   /* tenants whose on_end is to be called, by tidy() */
 	unsigned sandbox_count, armed_count, arming_count, queue_count, ordered_count;
 	uint32_t last_number;
-	uint64_t last_run;
-	uint64_t calm_us; /* until then a run that has just begun is likely to be at work */
+	uint64_t last_tenant;
+	uint64_t calm_us; /* until then one that has just begun is likely to be at work */
 	struct timer tidy;
 	bool is_untidy;
 	bool is_gone; /* the keeper is */
@@ -120,8 +124,17 @@ struct pool {
 
 void pool_tidy_soon(struct pool *pool);
 void pool_tidy_later(struct pool *pool); /* when whoever waits has its answer */
-void pool_enqueue(struct run *run, bool is_first);
-void pool_dequeue(struct run *run); /* twice is fine */
+struct kept *pool_kept(const struct pool *pool, const struct shape *shape);
+/* Takes the tenant in: it gets its number, and a sandbox now or later.  ERR_BUSY: too many wait.
+ * Whatever happens, freeing it is its owner's. */
+struct tenant;
+int pool_admit(struct tenant *t, struct err *e) MUST_USE;
+void pool_enqueue(struct tenant *t, bool is_first);
+void pool_dequeue(struct tenant *t); /* twice is fine */
+
+/* What the job asks for can be had here, now: fills in the tenant. */
+int pool_check(struct tenant *ret, struct pool *pool, const struct vial_job *job, bool is_live,
+	       struct err *e) MUST_USE;
 
 void pool_serve_queue(struct pool *pool); /* calls nobody back */
 void pool_note_failure(struct kept *kept, const struct err *why); /* one could not be armed */
@@ -132,19 +145,56 @@ struct sandbox *sandbox_order(struct pool *pool, const struct shape *shape); /* 
 void sandbox_take(struct sandbox *box);    /* it is armed, and for nobody else any more */
 void sandbox_close(struct sandbox *box);   /* its descriptors */
 void sandbox_kill(struct sandbox *box);    /* soon */
-void sandbox_leave(struct sandbox *box);   /* its run is done with it */
+void sandbox_leave(struct sandbox *box);   /* its tenant is done with it */
+void sandbox_interrupt(struct sandbox *box);
 void sandbox_discard(struct sandbox *box); /* whatever it is doing */
 void sandbox_free(struct sandbox *box);
 /* One order to the keeper about it; false: not now, or never again. */
 bool pool_tell(const struct sandbox *box, enum wire_kind kind, const struct limits *limits);
-bool pool_send_kills(struct pool *pool);   /* false: the keeper's ears are full */
+bool pool_send_orders(struct pool *pool);  /* kills, interrupts; false: the keeper's ears are full */
 void pool_on_keeper(struct watch *w, uint32_t events);
 
 /* ---- fit.c ----------------------------------------------------------------------------- */
 
 struct shape shape_usual(const struct runtime *rt, uint32_t environment, const struct limits *lim);
 struct shape shape_of(const struct vial_job *job, uint32_t environment);
+/* The same for one that lives on: what it uses of its time is watched by whoever has it. */
+struct shape shape_of_live(const struct shape *shape, const struct limits *usual);
 bool shape_fits(const struct shape *box, const struct shape *wanted);
+
+/* ---- tenant.c -------------------------------------------------------------------------- */
+
+struct tenant_kind {
+	/* Go into a sandbox that is armed and its own. */
+	int (*begin)(struct tenant *t, struct sandbox *box, struct err *e);
+	void (*ended)(struct tenant *t, const struct wire_ended *ended, bool is_final);
+	void (*mute)(struct tenant *t); /* no watch and no timer of its own calls any more */
+	/* Ends it and calls on_end: return to the loop after it.  NULL: as it is. */
+	void (*finish)(struct tenant *t, const struct err *why);
+	void (*free)(struct tenant *t);
+};
+
+struct tenant {
+	const struct tenant_kind *kind;
+	struct pool *pool;
+	struct kept *kept;
+	uint64_t id;
+	struct shape shape;
+	struct sandbox *box; /* waiting: the one being armed for it, or NULL */
+	bool is_queued, is_running, is_retried, is_failed;
+	struct err why; /* is_failed */
+	uint64_t created_us;
+	uint64_t lost_us; /* when its first sandbox was lost; 0: it was not */
+	struct link all, place; /* place: in the queue, or in due */
+};
+
+/* It has a sandbox; that is counted once. */
+void tenant_enter(struct tenant *t, struct sandbox *box);
+/* Its sandbox was of no use, and nothing of it ran there: it waits for another. */
+void tenant_retry(struct tenant *t);
+/* Out of the pool's hands.  Twice is fine. */
+void tenant_detach(struct tenant *t);
+void tenant_end_later(struct tenant *t, const struct err *why); /* NULL: as it is */
 
 /* ---- files.c --------------------------------------------------------------------------- */
 
@@ -183,21 +233,15 @@ enum run_phase {
 };
 
 struct run {
-	struct pool *pool;
-	uint64_t id;
-	uint32_t environment;
+	struct tenant tenant;
 	struct vial_job *job;
 	struct run_events events;
-	struct shape shape;
 	struct result *result;
-	struct sandbox *box; /* WAITING: the one being armed for it, or NULL */
 	enum run_phase phase;
-	bool is_queued, compiling, has_end, is_cancelled, is_retried, is_failed;
-	struct err why; /* is_failed */
+	bool compiling, has_end, is_cancelled;
 	struct limits limits; /* of this stage */
 	struct run_end end;
-	uint64_t created_us, start_us;
-	uint64_t lost_us; /* when its first sandbox was lost; 0: it was not */
+	uint64_t start_us;
 
 	struct buf go;
 	char key[GO_KEY_LEN]; /* that a guest which is done says on stderr */
@@ -214,19 +258,16 @@ struct run {
 	struct timer wall, cpu;
 	struct timer late; /* output that nobody waits for is read from then on */
 	struct files files;
-	struct link all, place; /* place: in the queue, or in due */
 };
 
+struct run *run_of(struct tenant *t); /* NULL: it is none */
 void run_init(struct run *run);
-/* Send the run into a sandbox that is armed and its own. */
-int run_begin(struct run *run, struct sandbox *box, struct err *e) MUST_USE;
-/* Its sandbox's news. */
-void run_ended(struct run *run, const struct wire_ended *ended, bool is_final);
+/* Another guest was armed for it in its sandbox; NULL: without a fault. */
+void run_rearmed(struct run *run, const struct err *why);
 void run_lost(struct run *run, const struct err *why);
 /* Both end the run and call on_end: return to the loop after them. */
 void run_answer(struct run *run);
 void run_fail(struct run *run, const struct err *why);
-void run_end_later(struct run *run, const struct err *why); /* NULL: with its result as it is */
 void run_free(struct run *run);
 DEFINE_CLEANUP(struct run *, run_free)
 DEFINE_CLEANUP(struct pool *, pool_free)

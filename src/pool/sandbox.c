@@ -13,7 +13,7 @@ static const struct err lost = { ERR_SYS, 0, "the sandbox was lost" };
 
 static struct kept *kept_of(const struct sandbox *box)
 {
-	return &box->pool->kept[box->shape.environment];
+	return pool_kept(box->pool, &box->shape);
 }
 
 /* ---- orders to the keeper -------------------------------------------------------------- */
@@ -59,8 +59,8 @@ void sandbox_kill(struct sandbox *box)
 /* No longer being armed: it is, or never will be. */
 static void sandbox_made(struct sandbox *box)
 {
-	if (box->run)
-		sandbox_leave(take_ptr(&box->run->box));
+	if (box->tenant)
+		sandbox_leave(take_ptr(&box->tenant->box));
 	kept_of(box)->arming--;
 	box->pool->arming_count--;
 }
@@ -88,7 +88,7 @@ void sandbox_discard(struct sandbox *box)
 
 void sandbox_leave(struct sandbox *box)
 {
-	box->run = NULL;
+	box->tenant = NULL;
 	if (box->state != SANDBOX_ARMING) {
 		sandbox_discard(box);
 		return;
@@ -97,7 +97,7 @@ void sandbox_leave(struct sandbox *box)
 	kept_of(box)->ordered--;
 }
 
-/* The keeper has it no more; a run that still holds it lets go by itself. */
+/* The keeper has it no more; a tenant that still holds it lets go by itself. */
 static void sandbox_gone(struct sandbox *box)
 {
 	if (box->gone)
@@ -106,18 +106,19 @@ static void sandbox_gone(struct sandbox *box)
 	box->pool->sandbox_count--;
 	loop_cancel_timer(box->pool->loop, &box->overdue);
 	pool_tidy_soon(box->pool);
-	if (!box->run)
+	if (!box->tenant)
 		sandbox_discard(box); /* which may be its end */
 }
 
 static void on_overdue(struct timer *t)
 {
 	struct sandbox *box = holder_of(t, struct sandbox, overdue);
-	struct run *run = box->run;
+	struct tenant *tenant = box->tenant;
+	const struct err why = { ERR_SYS, 0, "the sandbox did not end" };
 
 	sandbox_gone(box);
-	if (run)
-		run_fail(run, &(struct err){ ERR_SYS, 0, "the sandbox did not end" });
+	if (tenant)
+		tenant->kind->finish(tenant, &why);
 }
 
 static struct sandbox *sandbox_find(const struct pool *pool, uint32_t number)
@@ -153,7 +154,7 @@ struct sandbox *sandbox_order(struct pool *pool, const struct shape *shape)
 	pool->last_number = box->number;
 	pool->sandbox_count++;
 	pool->arming_count++;
-	pool->kept[shape->environment].arming++;
+	kept_of(box)->arming++;
 	list_add_before(&pool->sandboxes, &box->all);
 	return box;
 }
@@ -173,13 +174,31 @@ static int send_kill(struct sandbox *box)
 	return 0;
 }
 
-bool pool_send_kills(struct pool *pool)
+/* To what it runs, too; one that has ended needs none. */
+static int send_interrupt(struct sandbox *box)
+{
+	if (!box->doomed && !box->gone && !pool_tell(box, WIRE_SIGNAL, NULL))
+		return -1;
+	box->interrupt_due = false;
+	return 0;
+}
+
+void sandbox_interrupt(struct sandbox *box)
+{
+	box->interrupt_due = true;
+	if (send_interrupt(box) < 0)
+		pool_tidy_soon(box->pool);
+}
+
+bool pool_send_orders(struct pool *pool)
 {
 	struct link *next;
 
 	for (struct link *l = pool->sandboxes.next; l != &pool->sandboxes; l = next) {
 		struct sandbox *box = holder_of(l, struct sandbox, all);
 		next = l->next;
+		if (box->interrupt_due && send_interrupt(box) < 0)
+			return pool->is_gone;
 		if (box->doomed && !box->killed && !box->gone && send_kill(box) < 0)
 			return pool->is_gone;
 	}
@@ -203,7 +222,7 @@ static int take_fds(struct sandbox *box, const int *fds, size_t *fd_count, struc
 static void on_armed(struct sandbox *box, const int *fds, size_t *fd_count)
 {
 	struct pool *pool = box->pool;
-	struct run *run = box->run;
+	struct run *run = run_of(box->tenant);
 	struct err e;
 
 	int taken = take_fds(box, fds, fd_count, &e);
@@ -221,14 +240,15 @@ static void on_armed(struct sandbox *box, const int *fds, size_t *fd_count)
 		if (box->state == SANDBOX_ARMED && !box->is_default)
 			sandbox_discard(box);
 		pool_tidy_soon(pool);
-	} else if (run && run->phase == PHASE_NEXT && (taken < 0 || run_begin(run, box, &e) < 0)) {
-		run_fail(run, &e);
+	} else if (run) {
+		run_rearmed(run, taken < 0 ? &e : NULL);
 	}
 }
 
 static void on_failed(struct sandbox *box, const struct err *why)
 {
-	struct run *run = box->run;
+	struct tenant *tenant = box->tenant;
+	struct run *run = run_of(tenant);
 	bool passes = why->code == ERR_SYS || why->code == ERR_GONE || why->code == ERR_BUSY;
 
 	if (box->state == SANDBOX_ARMING) {
@@ -236,22 +256,23 @@ static void on_failed(struct sandbox *box, const struct err *why)
 			pool_note_failure(kept_of(box), why);
 		sandbox_made(box);
 		box->state = SANDBOX_ENDING;
-		if (run && run->is_queued && (run->is_retried || !passes))
-			run_end_later(run, why);
-		else if (run)
-			run->is_retried = true; /* it waits on, for another */
+		if (tenant && tenant->is_queued && (tenant->is_retried || !passes))
+			tenant_end_later(tenant, why);
+		else if (tenant)
+			tenant->is_retried = true; /* it waits on, for another */
+		tenant = NULL;
 		run = NULL;
 	}
 	/* In that phase it is the filer that there is none of. */
 	if (!run || run->phase != PHASE_FILES)
 		sandbox_gone(box);
-	if (run)
-		run_fail(run, why);
+	if (tenant)
+		tenant->kind->finish(tenant, why);
 }
 
 static void on_ended(struct sandbox *box, const struct wire_ended *ended)
 {
-	struct run *run = box->run;
+	struct tenant *tenant = box->tenant;
 	bool is_final =
 		!(box->shape.flags & WIRE_KEEP) || ended->killed || ended->lost || box->killed;
 
@@ -264,10 +285,10 @@ static void on_ended(struct sandbox *box, const struct wire_ended *ended)
 	box->is_empty = !is_final;
 	if (is_final)
 		sandbox_gone(box);
-	else if (!run)
+	else if (!tenant)
 		sandbox_discard(box);
-	if (run)
-		run_ended(run, ended, is_final);
+	if (tenant)
+		tenant->kind->ended(tenant, ended, is_final);
 }
 
 /* All that is under way is lost with it, and whoever comes is told so. */
@@ -277,9 +298,9 @@ static void on_keeper_gone(struct pool *pool)
 
 	pool->is_gone = true;
 	loop_unwatch(pool->loop, &pool->keeper);
-	for (struct link *l = pool->runs.next; l != &pool->runs; l = next) {
+	for (struct link *l = pool->tenants.next; l != &pool->tenants; l = next) {
 		next = l->next;
-		run_end_later(holder_of(l, struct run, all), &lost);
+		tenant_end_later(holder_of(l, struct tenant, all), &lost);
 	}
 	for (struct link *l = pool->sandboxes.next; l != &pool->sandboxes; l = next) {
 		next = l->next;
@@ -290,6 +311,7 @@ static void on_keeper_gone(struct pool *pool)
 static void hear(struct pool *pool, const struct wire_msg *msg, int *fds, size_t *fd_count)
 {
 	struct sandbox *box = sandbox_find(pool, msg->box);
+	struct run *run = run_of(box ? box->tenant : NULL);
 
 	if (!box) /* what is said of one that is gone */
 		return;
@@ -304,15 +326,15 @@ static void hear(struct pool *pool, const struct wire_msg *msg, int *fds, size_t
 		on_ended(box, &msg->ended);
 		break;
 	case WIRE_FILER:
-		if (box->run && box->run->phase == PHASE_FILES && *fd_count > 0)
-			files_given(box->run, fds[--*fd_count]);
+		if (run && run->phase == PHASE_FILES && *fd_count > 0)
+			files_given(run, fds[--*fd_count]);
 		break;
 	default:
 		break;
 	}
 }
 
-/* One message at a time: each may end a run, and its owner free us all. */
+/* One message at a time: each may end a tenant, and its owner free us all. */
 void pool_on_keeper(struct watch *w, uint32_t events)
 {
 	struct pool *pool = holder_of(w, struct pool, keeper);

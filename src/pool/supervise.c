@@ -33,7 +33,7 @@ enum {
 
 static void stop_watching(struct run *run)
 {
-	struct loop *loop = run->pool->loop;
+	struct loop *loop = run->tenant.pool->loop;
 
 	loop_unwatch(loop, &run->control);
 	loop_unwatch(loop, &run->in);
@@ -47,24 +47,16 @@ static void stop_watching(struct run *run)
 /* Out of the pool's hands: what is left is the run's own. */
 static void detach(struct run *run)
 {
-	struct kept *kept = &run->pool->kept[run->environment];
-
 	stop_watching(run);
 	files_done(run);
-	if (run->phase != PHASE_WAITING)
-		kept->running--;
-	pool_dequeue(run);
-	if (run->box)
-		sandbox_leave(take_ptr(&run->box));
-	list_remove(&run->place);
-	list_remove(&run->all);
+	tenant_detach(&run->tenant);
 }
 
 void run_free(struct run *run)
 {
 	if (!run)
 		return;
-	if (run->all.next)
+	if (run->tenant.all.next)
 		detach(run);
 	buf_done(&run->go);
 	result_free(run->result);
@@ -83,45 +75,28 @@ void run_fail(struct run *run, const struct err *why)
 {
 	const struct err copy = *why;
 
-	run->pool->kept[run->environment].failed++;
+	run->tenant.kept->failed++;
 	detach(run);
 	run->events.on_end(NULL, &copy, run->events.arg);
 	run_free(run);
 }
 
-void run_end_later(struct run *run, const struct err *why)
-{
-	pool_dequeue(run);
-	stop_watching(run);
-	list_remove(&run->place);
-	list_add_before(&run->pool->due, &run->place);
-	if (why) {
-		run->is_failed = true;
-		run->why = *why;
-	}
-	pool_tidy_soon(run->pool);
-}
-
 void run_lost(struct run *run, const struct err *why)
 {
-	struct pool *pool = run->pool;
+	struct pool *pool = run->tenant.pool;
 
 	bool is_first_stage = run->compiling || !run->job->runtime->compile;
 
 	/* Nothing of it ran as long as its guest was not told to: another may. */
-	if (run->phase != PHASE_RUNNING || run->given || !is_first_stage || run->is_retried ||
-	    pool->is_gone) {
+	if (run->phase != PHASE_RUNNING || run->given || !is_first_stage ||
+	    run->tenant.is_retried || pool->is_gone) {
 		run_fail(run, why);
 		return;
 	}
-	run->is_retried = true;
-	run->lost_us = loop_now();
 	stop_watching(run);
 	files_done(run);
-	sandbox_leave(take_ptr(&run->box));
-	pool->kept[run->environment].running--;
 	run->phase = PHASE_WAITING;
-	pool_enqueue(run, true);
+	tenant_retry(&run->tenant);
 }
 
 /* Its result is there, but for what it left behind. */
@@ -135,8 +110,8 @@ static void conclude(struct run *run, const char *stage)
 	}
 	stop_watching(run);
 	run->phase = PHASE_FILES;
-	if (!run->box->gone)
-		sandbox_kill(run->box);
+	if (!run->tenant.box->gone)
+		sandbox_kill(run->tenant.box);
 	files_collect(run);
 }
 
@@ -160,14 +135,14 @@ static void begin_next_stage(struct run *run)
 	buf_reset(&r->out);
 	buf_reset(&r->err);
 	stop_watching(run);
-	sandbox_close(run->box);
+	sandbox_close(run->tenant.box);
 	run->compiling = false;
 	prepare_stage(run);
 	run->phase = PHASE_NEXT;
-	run->box->shape.flags &= ~(uint32_t)WIRE_KEEP;
-	run->box->is_empty = false;
-	if (!pool_tell(run->box, WIRE_NEXT, &run->limits) ||
-	    loop_set_timer(run->pool->loop, &run->wall, NEXT_MAX_US, &e) < 0)
+	run->tenant.box->shape.flags &= ~(uint32_t)WIRE_KEEP;
+	run->tenant.box->is_empty = false;
+	if (!pool_tell(run->tenant.box, WIRE_NEXT, &run->limits) ||
+	    loop_set_timer(run->tenant.pool->loop, &run->wall, NEXT_MAX_US, &e) < 0)
 		run_fail(run, &lost);
 }
 
@@ -197,9 +172,9 @@ static void over(struct run *run)
 
 static void close_stream(struct run *run, struct watch *w)
 {
-	int *fd = &run->box->fds[w == &run->out ? WIRE_FD_STDOUT : WIRE_FD_STDERR];
+	int *fd = &run->tenant.box->fds[w == &run->out ? WIRE_FD_STDOUT : WIRE_FD_STDERR];
 
-	loop_unwatch(run->pool->loop, w);
+	loop_unwatch(run->tenant.pool->loop, w);
 	closep(fd);
 	*fd = -1;
 }
@@ -208,7 +183,7 @@ static void close_stream(struct run *run, struct watch *w)
  * for want of room that may be in the middle of it: as much is held back until the next time. */
 static size_t take_word(struct run *run, size_t len, bool is_cut)
 {
-	char *chunk = run->pool->chunk;
+	char *chunk = run->tenant.pool->chunk;
 	char *at = run->has_key ? memmem(chunk, len, run->key, GO_KEY_LEN) : NULL;
 
 	if (at && (size_t)(chunk + len - at) >= GO_WORD_LEN) {
@@ -230,7 +205,7 @@ static void add_output(struct run *run, enum vial_stream stream, size_t len)
 	struct buf *to = stream == VIAL_STDOUT ? &run->result->out : &run->result->err;
 	size_t before = to->len;
 
-	buf_add(to, run->pool->chunk, len);
+	buf_add(to, run->tenant.pool->chunk, len);
 	if (run->events.on_output && to->len > before && !run->compiling)
 		run->events.on_output(stream, to->data + before, to->len - before, run->events.arg);
 }
@@ -238,11 +213,11 @@ static void add_output(struct run *run, enum vial_stream stream, size_t len)
 /* Read what is there, to the end if it is near. */
 static void drain(struct run *run, struct watch *w, unsigned reads)
 {
-	struct pool *pool = run->pool;
+	struct pool *pool = run->tenant.pool;
 	enum vial_stream stream = w == &run->out ? VIAL_STDOUT : VIAL_STDERR;
 
 	while (reads-- > 0 &&
-	       run->box->fds[stream == VIAL_STDOUT ? WIRE_FD_STDOUT : WIRE_FD_STDERR] >= 0) {
+	       run->tenant.box->fds[stream == VIAL_STDOUT ? WIRE_FD_STDOUT : WIRE_FD_STDERR] >= 0) {
 		size_t held = stream == VIAL_STDERR ? run->held_len : 0;
 		memcpy(pool->chunk, run->held, held);
 		ssize_t n = read(w->fd, pool->chunk + held, sizeof(pool->chunk) - held);
@@ -269,7 +244,7 @@ static void drain(struct run *run, struct watch *w, unsigned reads)
 
 static int watch_output(struct run *run, struct err *e)
 {
-	return run->out.active ? 0 : loop_watch(run->pool->loop, &run->out, EPOLLIN, e);
+	return run->out.active ? 0 : loop_watch(run->tenant.pool->loop, &run->out, EPOLLIN, e);
 }
 
 static void on_late(struct timer *t)
@@ -298,8 +273,8 @@ static bool on_done(struct run *run)
 	struct err ignored;
 
 	/* Without accounts to read, what it used is the keeper's to tell. */
-	if (run->compiling || !run->box->cgroup ||
-	    cgroup_usage(&usage, run->box->cgroup, &ignored) < 0)
+	if (run->compiling || !run->tenant.box->cgroup ||
+	    cgroup_usage(&usage, run->tenant.box->cgroup, &ignored) < 0)
 		return false;
 	note_end(run, run->done, 0);
 	drain(run, &run->out, READS_AT_END);
@@ -312,8 +287,8 @@ static bool on_done(struct run *run)
 
 static void end_if_drained(struct run *run)
 {
-	if (run->phase == PHASE_DRAINING && run->box->fds[WIRE_FD_STDOUT] < 0 &&
-	    run->box->fds[WIRE_FD_STDERR] < 0)
+	if (run->phase == PHASE_DRAINING && run->tenant.box->fds[WIRE_FD_STDOUT] < 0 &&
+	    run->tenant.box->fds[WIRE_FD_STDERR] < 0)
 		over(run);
 }
 
@@ -363,12 +338,11 @@ static size_t word_size(const struct run *run)
 /* True: that was the end of it. */
 static bool hear(struct run *run)
 {
-	int fd = run->box->fds[WIRE_FD_CONTROL];
+	int fd = run->tenant.box->fds[WIRE_FD_CONTROL];
 	size_t size;
 
 	while ((size = word_size(run)) > run->word_len) {
-		ssize_t n = recv(fd, run->word + run->word_len, size - run->word_len,
-				 MSG_DONTWAIT);
+		ssize_t n = recv(fd, run->word + run->word_len, size - run->word_len, MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
@@ -393,16 +367,16 @@ static void start_draining(struct run *run)
 	struct err e;
 
 	run->phase = PHASE_DRAINING;
-	loop_unwatch(run->pool->loop, &run->control);
-	loop_cancel_timer(run->pool->loop, &run->late);
-	loop_unwatch(run->pool->loop, &run->in);
-	loop_cancel_timer(run->pool->loop, &run->cpu);
+	loop_unwatch(run->tenant.pool->loop, &run->control);
+	loop_cancel_timer(run->tenant.pool->loop, &run->late);
+	loop_unwatch(run->tenant.pool->loop, &run->in);
+	loop_cancel_timer(run->tenant.pool->loop, &run->cpu);
 	drain(run, &run->out, READS_AT_END);
 	drain(run, &run->err, READS_AT_END);
-	if (run->box->fds[WIRE_FD_STDOUT] < 0 && run->box->fds[WIRE_FD_STDERR] < 0)
+	if (run->tenant.box->fds[WIRE_FD_STDOUT] < 0 && run->tenant.box->fds[WIRE_FD_STDERR] < 0)
 		over(run);
-	else if ((run->box->fds[WIRE_FD_STDOUT] >= 0 && watch_output(run, &e) < 0) ||
-		 loop_set_timer(run->pool->loop, &run->wall, DRAIN_MAX_US, &e) < 0)
+	else if ((run->tenant.box->fds[WIRE_FD_STDOUT] >= 0 && watch_output(run, &e) < 0) ||
+		 loop_set_timer(run->tenant.pool->loop, &run->wall, DRAIN_MAX_US, &e) < 0)
 		run_fail(run, &e);
 }
 
@@ -419,11 +393,13 @@ static void note_keepers_end(struct run *run, const struct wire_ended *ended)
 	run->end.oom = ended->out_of_memory;
 	if (ended->out_of_memory && usage.oom_kills == 0)
 		usage.oom_kills = 1;
-	run_account(&run->end, run->box->cgroup ? &usage : NULL, &run->limits);
+	run_account(&run->end, run->tenant.box->cgroup ? &usage : NULL, &run->limits);
 }
 
-void run_ended(struct run *run, const struct wire_ended *ended, bool is_final)
+static void on_ended(struct tenant *t, const struct wire_ended *ended, bool is_final)
 {
+	struct run *run = run_of(t);
+
 	switch (run->phase) {
 	case PHASE_WAITING:
 		break;
@@ -463,9 +439,9 @@ static void stop(struct run *run, enum run_how how, const char *limit)
 	run->end.how = how;
 	run->end.limit = limit;
 	run->phase = PHASE_STOPPING;
-	loop_cancel_timer(run->pool->loop, &run->cpu);
-	loop_cancel_timer(run->pool->loop, &run->wall);
-	sandbox_kill(run->box); /* which has a clock of its own */
+	loop_cancel_timer(run->tenant.pool->loop, &run->cpu);
+	loop_cancel_timer(run->tenant.pool->loop, &run->wall);
+	sandbox_kill(run->tenant.box); /* which has a clock of its own */
 }
 
 static void on_wall_due(struct timer *t)
@@ -490,14 +466,14 @@ static void on_cpu_due(struct timer *t)
 	struct cgroup_usage usage;
 	struct err e;
 
-	if (cgroup_usage(&usage, run->box->cgroup, &e) < 0)
+	if (cgroup_usage(&usage, run->tenant.box->cgroup, &e) < 0)
 		return; /* it is about to end */
 	if (usage.cpu_us >= limit) {
 		stop(run, RUN_TIMED_OUT, "cpu-time");
 		return;
 	}
 	uint64_t wait = (limit - usage.cpu_us) * 1000 / run->limits.cpu_millicores + 1000;
-	if (loop_set_timer(run->pool->loop, &run->cpu, wait, &e) < 0)
+	if (loop_set_timer(run->tenant.pool->loop, &run->cpu, wait, &e) < 0)
 		run_fail(run, &e);
 }
 
@@ -507,15 +483,15 @@ static int start_clocks(struct run *run, struct err *e)
 	uint64_t wall = lim->wall_ms * 1000, cpu = lim->cpu_ms * 1000000 / lim->cpu_millicores;
 
 	run->start_us = loop_now();
-	if (run->box->cgroup && cpu < wall &&
-	    loop_set_timer(run->pool->loop, &run->cpu, cpu, e) < 0)
+	if (run->tenant.box->cgroup && cpu < wall &&
+	    loop_set_timer(run->tenant.pool->loop, &run->cpu, cpu, e) < 0)
 		return -1;
-	return loop_set_timer(run->pool->loop, &run->wall, wall, e);
+	return loop_set_timer(run->tenant.pool->loop, &run->wall, wall, e);
 }
 
 void pool_cancel(struct run *run)
 {
-	if (run->is_cancelled || run->is_failed)
+	if (run->is_cancelled || run->tenant.is_failed)
 		return;
 	run->is_cancelled = true;
 	switch (run->phase) {
@@ -533,7 +509,7 @@ void pool_cancel(struct run *run)
 		run->end.how = RUN_CANCELLED;
 		run->end.limit = "";
 		result_set_end(run->result, &run->end, run->compiling ? "compile" : "run");
-		run_end_later(run, NULL);
+		tenant_end_later(&run->tenant, NULL);
 		break;
 	}
 }
@@ -542,9 +518,9 @@ void pool_cancel(struct run *run)
 
 static void close_stdin(struct run *run)
 {
-	int *fd = &run->box->fds[WIRE_FD_STDIN];
+	int *fd = &run->tenant.box->fds[WIRE_FD_STDIN];
 
-	loop_unwatch(run->pool->loop, &run->in);
+	loop_unwatch(run->tenant.pool->loop, &run->in);
 	closep(fd);
 	*fd = -1;
 }
@@ -629,7 +605,7 @@ static int write_go(struct run *run, bool is_first, struct err *e)
 		go_add(&run->go, GO_ARG, job->args.items[i], strlen(job->args.items[i]));
 	for (size_t i = 0; i < job->env.count; i++)
 		go_add(&run->go, GO_ENV, job->env.items[i], strlen(job->env.items[i]));
-	if (!(run->box->shape.flags & WIRE_COLD))
+	if (!(run->tenant.box->shape.flags & WIRE_COLD))
 		add_key(run);
 	go_add(&run->go, GO_RUN, NULL, 0);
 	return run->go.dropped ? err_set(e, ERR_SYS, "out of memory") : 0;
@@ -666,18 +642,18 @@ static void on_control(struct watch *w, uint32_t events)
 			return;
 		}
 		if (waits == 0) /* what it says of it is read at its end */
-			loop_unwatch(run->pool->loop, w);
+			loop_unwatch(run->tenant.pool->loop, w);
 	}
 	if ((events & ~(uint32_t)EPOLLOUT) && !hear(run))
-		loop_unwatch(run->pool->loop, w); /* it has one word */
+		loop_unwatch(run->tenant.pool->loop, w); /* it has one word */
 }
 
 /* ---- its beginning --------------------------------------------------------------------- */
 
 static int start_watching(struct run *run, struct err *e)
 {
-	struct loop *loop = run->pool->loop;
-	const int *fds = run->box->fds;
+	struct loop *loop = run->tenant.pool->loop;
+	const int *fds = run->tenant.box->fds;
 
 	run->control = (struct watch){ fds[WIRE_FD_CONTROL], on_control, false };
 	run->in = (struct watch){ fds[WIRE_FD_STDIN], on_stdin, false };
@@ -699,27 +675,66 @@ static int start_watching(struct run *run, struct err *e)
 	return loop_watch(loop, &run->err, EPOLLIN, e);
 }
 
-void run_init(struct run *run)
+static int begin(struct tenant *t, struct sandbox *box, struct err *e)
 {
-	run->files.fd = -1;
-	run->wall.on_due = on_wall_due;
-	run->cpu.on_due = on_cpu_due;
-	run->late.on_due = on_late;
-	run->end = (struct run_end){ .exit_code = -1, .limit = "" };
-}
-
-int run_begin(struct run *run, struct sandbox *box, struct err *e)
-{
+	struct run *run = run_of(t);
 	bool is_first = run->phase == PHASE_WAITING;
 
-	box->run = run;
-	run->box = box;
+	tenant_enter(t, box);
 	run->phase = PHASE_RUNNING;
 	if (is_first) {
-		run->pool->kept[run->environment].running++;
 		run->compiling = run->job->runtime->compile != NULL;
 		prepare_stage(run);
 		files_mark(run);
 	}
 	return write_go(run, is_first, e) < 0 ? -1 : start_watching(run, e);
+}
+
+void run_rearmed(struct run *run, const struct err *why)
+{
+	struct err e;
+
+	if (run->phase != PHASE_NEXT)
+		return;
+	if (why)
+		run_fail(run, why);
+	else if (begin(&run->tenant, run->tenant.box, &e) < 0)
+		run_fail(run, &e);
+}
+
+/* ---- as a tenant ----------------------------------------------------------------------- */
+
+static void mute(struct tenant *t)
+{
+	stop_watching(run_of(t));
+}
+
+static void finish(struct tenant *t, const struct err *why)
+{
+	if (why)
+		run_fail(run_of(t), why);
+	else
+		run_answer(run_of(t));
+}
+
+static void free_tenant(struct tenant *t)
+{
+	run_free(run_of(t));
+}
+
+static const struct tenant_kind run_kind = { begin, on_ended, mute, finish, free_tenant };
+
+struct run *run_of(struct tenant *t)
+{
+	return t && t->kind == &run_kind ? holder_of(t, struct run, tenant) : NULL;
+}
+
+void run_init(struct run *run)
+{
+	run->tenant.kind = &run_kind;
+	run->files.fd = -1;
+	run->wall.on_due = on_wall_due;
+	run->cpu.on_due = on_cpu_due;
+	run->late.on_due = on_late;
+	run->end = (struct run_end){ .exit_code = -1, .limit = "" };
 }

@@ -181,6 +181,7 @@ const struct runtime runtime_javascript = {
 	.warmth = WARM_PARKED,
 	.boot_env = (const char *const[]){ "NODE_OPTIONS=--require=/run/vial/boot/boot.js",
 			"LD_PRELOAD=/run/vial/boot/guest.so", NULL },
+	.session = "/run/vial/boot/session.js",
 	.package = "nodejs",
 	.read_error = read_error,
 };

@@ -7,7 +7,7 @@
 'use strict';
 {
   const WAIT = 0x76696101, AFRESH = 0x76696102; // these are no processes
-  const HAS_WORDS = 1;
+  const HAS_WORDS = 1, SESSION = 8;
   const CONTROL_FD = 1000, WORDS_FD = 1001; // guest/go.h
   // Variables that are read when Node starts.
   const STARTERS = /^(NODE_|LD_|LC_|LANG|ICU_|UV_|SSL_|OPENSSL_|GLIBC_|MALLOC_)/;
@@ -39,12 +39,24 @@
     process.argv.push(...all('a'));
   };
 
+  // The session's driver in the program's place.
+  const enterSession = () => {
+    const { constructor: Module } = module;
+    const { runMain } = Module;
+    process.env.VIAL_SESSION_FD = CONTROL_FD;
+    Module.runMain = () => {
+      Module.runMain = runMain;
+      Module.runMain(`${__dirname}/session.js`);
+    };
+  };
+
   const wait = () => {
     const told = os.getPriority(WAIT);
     if (told & HAS_WORDS) takeWords();
     // Node has looked for one when it loaded us, and would not look again.
     if (fs.existsSync('package.json')) os.getPriority(AFRESH);
     if (told & HAS_WORDS) fs.closeSync(WORDS_FD);
+    if (told & SESSION) enterSession();
   };
 
   const fail = (error) => { // it must not go on as something else

@@ -19,7 +19,7 @@ HERE = os.path.dirname(__file__)
 
 # getpriority() is ours as well (guest/call.h); these are no priorities.
 PREPARE, WAIT, AFRESH, LOADING, SERVE = range(0x76696100, 0x76696105)
-HAS_WORDS, RENAMED, PLAIN = 1, 2, 4
+HAS_WORDS, RENAMED, PLAIN, SESSION = 1, 2, 4, 8
 
 CONTROL_FD, WORDS_FD = 1000, 1001  # guest/go.h
 FAILED, ERR_BUG = "<IIii248s", 8   # a record with a struct err: GO_FAILED
@@ -93,6 +93,21 @@ def load(wanted):
                              % (name, type(why).__name__, why)).encode())
 
 
+def load_session():
+    """The driver of sessions, for guests that become one; to programs it is not there."""
+    sys.path.insert(0, HERE)
+    try:
+        return __import__("session")
+    except ImportError:  # this Python lacks something of it: each session starts afresh, and says so
+        return None
+    finally:
+        sys.path.remove(HERE)
+        for name in [name for name in sys.modules if name.split(".")[0] == "session"]:
+            del sys.modules[name]
+        for path in [path for path in sys.path_importer_cache if path.startswith(HERE)]:
+            del sys.path_importer_cache[path]
+
+
 def wait_for_program(path):
     """The path hook.  Python goes on when it has failed, as path hooks do."""
     if path != program:
@@ -131,7 +146,7 @@ def become_guest(path):
     del os.environ["VIAL_RECEIVES"]
     renew()
     told = posix.getpriority(WAIT, 0)
-    if not told & PLAIN:
+    if not told & PLAIN or (told & SESSION and not session):
         posix.getpriority(AFRESH, 0)
     if told & HAS_WORDS:
         take_words(path, told)
@@ -139,6 +154,8 @@ def become_guest(path):
     if "logging" in sys.modules:
         logging = sys.modules["logging"]
         logging._startTime = time.time() if type(logging._startTime) is float else time.time_ns()
+    if told & SESSION:
+        session.serve(CONTROL_FD)  # does not return
 
 
 def renew():
@@ -189,6 +206,7 @@ posix.getpriority(LOADING, 0)
 strangers = set()
 os.register_at_fork = register_noted
 load(wanted)
+session = load_session()
 os.register_at_fork = posix.register_at_fork
 program = os.path.abspath(sys.argv[0]) if sys.version_info >= (3, 9) else sys.argv[0]
 sys.path_hooks.append(wait_for_program)

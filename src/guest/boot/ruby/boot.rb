@@ -11,6 +11,7 @@
 lambda do
   # getpriority() is ours as well (guest/call.h): these are no priorities.
   prepare, wait, afresh = 0x76696100, 0x76696101, 0x76696102
+  has_words, session = 1, 8
   control_fd, words_fd = 1000, 1001 # guest/go.h
   common = %w[bigdecimal date digest erb fileutils forwardable json open3 optparse ostruct pp
               securerandom set shellwords socket stringio strscan tempfile time timeout tmpdir uri
@@ -18,6 +19,7 @@ lambda do
   # Variables that are read when an interpreter or a library starts: a run that sets one is not warm.
   starters = /\A(RUBY|GEM_|BUNDLE|LD_|LC_|LANG|GLIBC_|MALLOC_|OPENSSL_)/n
   name, cwd = $0.dup, Dir.pwd
+  driver = nil # of sessions: compiled here, since each guest would have to
 
   # Take our traces away.  Returns the libraries that this environment wants loaded.
   hide = lambda do
@@ -58,6 +60,12 @@ lambda do
     ARGV.concat(args.map { |arg| arg.force_encoding(Encoding.find("locale")).freeze })
   end
 
+  # A library of the program's own may be meant where one is loaded.
+  hides_none = lambda do |loaded|
+    others = Dir.glob("**/*.{rb,so}") - [name]
+    others.none? { |path| loaded.include?(File.basename(path, ".*")) }
+  end
+
   # Whether what was sent would run in a fresh interpreter as it will in this one.
   is_ordinary = lambda do |loaded|
     return false if Dir.pwd != cwd || !File.file?(name)
@@ -65,20 +73,24 @@ lambda do
     first = File.binread(name, 256).to_s[/.*/]
     return false if first.start_with?("#!") && (!first.include?("ruby") || first.include?(" -"))
 
-    others = Dir.glob("**/*.{rb,so}") - [name] # a library of the program's own may be meant
-    others.none? { |path| loaded.include?(File.basename(path, ".*")) }
+    hides_none.call(loaded)
   end
 
   generators = [] # whose seeds would be every guest's; Ruby's own is new after each fork
 
+  # Says whether it is to serve a session.
   become_guest = lambda do |file, loaded|
     ENV.delete("VIAL_RECEIVES")
     generators.each { |generator| generator.send(:initialize) }
-    words = IO.for_fd(words_fd, "rb") if Process.getpriority(wait, 0) & 1 != 0
+    told = Process.getpriority(wait, 0)
+    words = IO.for_fd(words_fd, "rb") if told & has_words != 0
     take_words.call(words) if words
-    Process.getpriority(afresh, 0) unless file && is_ordinary.call(loaded)
+    is_session = told & session != 0
+    as_fresh = is_session ? driver && hides_none.call(loaded) : file && is_ordinary.call(loaded)
+    Process.getpriority(afresh, 0) unless as_fresh
     words&.close
-    file.reopen(name, "r")
+    is_session ? file&.close : file.reopen(name, "r")
+    is_session
   rescue Exception => why # rubocop:disable Lint/RescueException -- it must not go on as something else
     text = "#{why.class}: #{why.message}".b[0, 240]
     begin
@@ -94,13 +106,18 @@ lambda do
     generators.concat(ObjectSpace.each_object(Random).to_a)
     Process.getpriority(prepare, 0)
     exit!(125) if Process.fork
-    become_guest.call(file, loaded)
+    return unless become_guest.call(file, loaded)
+
+    ENV["VIAL_SESSION_FD"] = control_fd.to_s
+    driver.eval # does not return
   end
 
   before = $LOADED_FEATURES.dup
   boot = __FILE__
   require_all.call(common + hide.call)
   loaded = ($LOADED_FEATURES - before).map { |path| File.basename(path, ".*") }
+  path = "#{__dir__}/session.rb"
+  driver = RubyVM::InstructionSequence.compile_file(path) if File.file?(path)
   file = ObjectSpace.each_object(File).find { |open| !open.closed? && open.path == name }
   if file.nil? || RUBY_VERSION >= "3.4"
     settle.call

@@ -18,6 +18,7 @@ module VialSession
   DEPTH_MAX = 100
   SOURCES_MAX = 64 # steps whose text is kept for tracebacks
   HERE = __FILE__
+  OURS = "#{__dir__}/" # what is in the way of tracebacks: us, and what started us
 
   class CallbackError < StandardError
     def self.name
@@ -231,7 +232,7 @@ module VialSession
     # Without our own, and what is above them.
     def backtrace_of(error)
       lines = (error.backtrace || []).map { |line| clean(line) }
-      lines.reject { |line| line.start_with?("#{HERE}:") || line.start_with?("<internal:") }
+      lines.reject { |line| line.start_with?(OURS, "<internal:") }
     end
 
     def frame(line, sources)
@@ -342,7 +343,7 @@ module VialSession
     end
 
     def outside
-      caller.reject { |line| line.start_with?("#{HERE}:") }
+      caller.reject { |line| line.start_with?(OURS) }
     end
 
     def check_arguments(step, name, arguments)

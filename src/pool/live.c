@@ -1,0 +1,527 @@
+/*
+ * live - one sandbox whose interpreter lives on: spoken to, listened to, ended.
+ *
+ * Whoever reads a line may send, interrupt, end and drain right there: nothing of that calls back,
+ * but for the draining, and nothing is freed before on_end.
+ */
+#include "pool/live.h"
+
+#include "base/own.h"
+#include "base/utf8.h"
+#include "guest/go.h"
+#include "pool/pool_impl.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define READY_MAX_US   30000000u /* for a guest to take its files and to say that it is ready */
+#define HUNG_UP_MAX_US 1000000u  /* for one that has closed its channel to end, too */
+
+enum {
+	READS_AT_ONCE = 16, /* so that one that never stops writing does not have us all */
+	READS_AT_END = 64,
+	SEND_MAX = 2 * LIVE_LINE_MAX,
+	KEEP_MAX = 64 << 10, /* of memory, where nothing waits */
+};
+
+enum live_state {
+	LIVE_WAITING,  /* for a sandbox */
+	LIVE_STARTING, /* in one: nothing of the user's has run */
+	LIVE_READY,
+	LIVE_STOPPING, /* KILL is on its way */
+};
+
+struct outbox {
+	struct buf bytes;
+	size_t sent;
+};
+
+struct live {
+	struct tenant tenant;
+	struct live_events events;
+	struct vial_job *job; /* until it is ready: its first sandbox may be lost */
+	enum live_state state;
+	bool was_ready, is_draining;
+	struct live_end end;
+	struct outbox go, messages;
+	struct buf in;  /* lines that are not complete, and those being told of */
+	size_t in_seen; /* of it: without a newline */
+	struct watch control, streams[2];
+	uint32_t control_events;
+	struct timer due;
+};
+
+static const struct tenant_kind live_kind;
+
+static struct live *live_of(struct tenant *t)
+{
+	return holder_of(t, struct live, tenant);
+}
+
+/* ---- its end --------------------------------------------------------------------------- */
+
+static void mute(struct tenant *t)
+{
+	struct live *live = live_of(t);
+	struct loop *loop = t->pool->loop;
+
+	loop_unwatch(loop, &live->control);
+	for (size_t i = 0; i < 2; i++)
+		loop_unwatch(loop, &live->streams[i]);
+	loop_cancel_timer(loop, &live->due);
+}
+
+static void live_free(struct live *live)
+{
+	if (!live)
+		return;
+	if (live->tenant.all.next) {
+		mute(&live->tenant);
+		tenant_detach(&live->tenant);
+	}
+	buf_done(&live->go.bytes);
+	buf_done(&live->messages.bytes);
+	buf_done(&live->in);
+	vial_job_free(live->job);
+	free(live);
+}
+
+DEFINE_CLEANUP(struct live *, live_free)
+
+static void free_tenant(struct tenant *t)
+{
+	live_free(live_of(t));
+}
+
+static void finish(struct tenant *t, const struct err *why)
+{
+	struct live *live = live_of(t);
+	bool never_was = why && !live->was_ready && !live->end.was_told;
+	const struct err copy = why ? *why : (struct err){ 0 };
+
+	mute(t);
+	tenant_detach(t);
+	t->kept->failed += never_was;
+	live->events.on_end(never_was ? NULL : &live->end, never_was ? &copy : NULL,
+			    live->events.arg);
+	live_free(live);
+}
+
+/* What was printed is read to the end; what is said any more is not. */
+static void stop(struct live *live)
+{
+	if (live->state == LIVE_STOPPING)
+		return;
+	live->state = LIVE_STOPPING;
+	loop_unwatch(live->tenant.pool->loop, &live->control);
+	loop_cancel_timer(live->tenant.pool->loop, &live->due);
+	sandbox_kill(live->tenant.box); /* which has a clock of its own */
+}
+
+void live_end(struct live *live)
+{
+	live->end.was_told = true;
+	if (live->tenant.is_failed)
+		return; /* on_end is on its way */
+	if (live->state == LIVE_WAITING)
+		tenant_end_later(&live->tenant, NULL);
+	else
+		stop(live);
+}
+
+/* ---- what it is told ------------------------------------------------------------------- */
+
+static void outbox_empty(struct outbox *box)
+{
+	box->sent = 0;
+	if (box->bytes.cap > KEEP_MAX)
+		buf_done(&box->bytes);
+	else
+		buf_reset(&box->bytes);
+}
+
+/* True: the rest has to wait.  A guest that is no more is the keeper's to tell of. */
+static bool send_box(int fd, struct outbox *box)
+{
+	while (box->sent < box->bytes.len) {
+		ssize_t n = send(fd, box->bytes.data + box->sent, box->bytes.len - box->sent,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return true;
+		if (n < 0)
+			break;
+		box->sent += (size_t)n;
+	}
+	outbox_empty(box);
+	return false;
+}
+
+/* Nothing but what it needs to start is sent before it says that it is ready: it might read both
+ * in one piece. */
+static void flush(struct live *live)
+{
+	struct outbox *box = live->state == LIVE_STARTING ? &live->go : &live->messages;
+	uint32_t wanted = EPOLLIN;
+	struct err ignored;
+
+	if (!live->control.active)
+		return; /* it has hung up */
+	if (send_box(live->control.fd, box))
+		wanted |= EPOLLOUT;
+	if (wanted == live->control_events)
+		return;
+	live->control_events = wanted;
+	if (loop_rewatch(live->tenant.pool->loop, &live->control, wanted, &ignored) < 0)
+		stop(live);
+}
+
+int live_send(struct live *live, const char *bytes, size_t len, struct err *e)
+{
+	struct outbox *box = &live->messages;
+	size_t waits = box->bytes.len - box->sent;
+
+	if (live->state == LIVE_STOPPING || live->end.was_told || live->tenant.is_failed)
+		return err_set(e, ERR_GONE, "the interpreter has ended");
+	if (len > SEND_MAX - waits)
+		return err_set(e, ERR_LIMIT, "%zu bytes wait to be read already", waits);
+	if (box->sent) {
+		memmove(box->bytes.data, box->bytes.data + box->sent, waits);
+		box->bytes.len = waits;
+		box->sent = 0;
+	}
+	buf_add(&box->bytes, bytes, len);
+	if (box->bytes.dropped) {
+		box->bytes.len = waits; /* all of it, or nothing */
+		box->bytes.dropped = 0;
+		return err_set(e, ERR_SYS, "out of memory");
+	}
+	if (live->state == LIVE_READY)
+		flush(live);
+	return 0;
+}
+
+void live_interrupt(struct live *live)
+{
+	if (live->state == LIVE_READY && !live->tenant.is_failed)
+		sandbox_interrupt(live->tenant.box);
+}
+
+/* ---- what it prints -------------------------------------------------------------------- */
+
+static void drain(struct live *live, size_t i, unsigned reads)
+{
+	struct pool *pool = live->tenant.pool;
+	int *fd = &live->tenant.box->fds[WIRE_FD_STDOUT + i];
+	ssize_t n = sizeof(pool->chunk);
+
+	if (live->is_draining)
+		return; /* its owner asks again from where it is told */
+	live->is_draining = true;
+	/* What filled less of it was all that lay there. */
+	while (reads-- > 0 && *fd >= 0 && n == sizeof(pool->chunk)) {
+		n = read(*fd, pool->chunk, sizeof(pool->chunk));
+		if (n < 0 && errno == EINTR)
+			n = sizeof(pool->chunk);
+		else if (n < 0 && errno == EAGAIN)
+			n = 1;
+		else if (n > 0)
+			live->events.on_output(i == 0 ? VIAL_STDOUT : VIAL_STDERR, pool->chunk,
+					       (size_t)n, live->events.arg);
+	}
+	live->is_draining = false;
+	if (n > 0 || *fd < 0)
+		return;
+	loop_unwatch(pool->loop, &live->streams[i]);
+	closep(fd);
+	*fd = -1;
+}
+
+static void drain_both(struct live *live, unsigned reads)
+{
+	drain(live, 0, reads);
+	drain(live, 1, reads);
+}
+
+void live_drain(struct live *live)
+{
+	if (live->state != LIVE_WAITING && live->tenant.box && !live->tenant.is_failed)
+		drain_both(live, READS_AT_END);
+}
+
+static void on_stdout(struct watch *w, uint32_t events)
+{
+	(void)events;
+	drain(holder_of(w, struct live, streams[0]), 0, READS_AT_ONCE);
+}
+
+static void on_stderr(struct watch *w, uint32_t events)
+{
+	(void)events;
+	drain(holder_of(w, struct live, streams[1]), 1, READS_AT_ONCE);
+}
+
+/* ---- what it says ---------------------------------------------------------------------- */
+
+static void become_ready(struct live *live)
+{
+	live->state = LIVE_READY;
+	live->was_ready = true;
+	loop_cancel_timer(live->tenant.pool->loop, &live->due);
+	vial_job_free(take_ptr(&live->job));
+	buf_done(&live->go.bytes);
+	flush(live);
+}
+
+/* Its own words are a guest's: short, and marked as such. */
+static void on_refusal(struct live *live)
+{
+	auto_buf struct buf text = BUF_INIT(200);
+	struct go_record head;
+	struct err e, said;
+
+	if (live->in.len < sizeof(head) + sizeof(said))
+		return; /* there is more to come, or its end */
+	memcpy(&said, live->in.data + sizeof(head), sizeof(said));
+	utf8_repair(&text, said.msg, strnlen(said.msg, sizeof(said.msg)));
+	err_set(&e, ERR_SYS, "it could not be started: %s", buf_str(&text));
+	tenant_end_later(&live->tenant, &e);
+}
+
+/* Tell of the lines that are complete; what follows them is kept. */
+static void take_lines(struct live *live)
+{
+	struct buf *in = &live->in;
+	size_t start = 0;
+	char *end;
+
+	if (in->dropped) { /* there is no memory for it */
+		stop(live);
+		return;
+	}
+	while (live->state < LIVE_STOPPING &&
+	       (end = memchr(in->data + live->in_seen, '\n', in->len - live->in_seen))) {
+		char *line = in->data + start;
+		size_t len = (size_t)(end - line);
+		start += len + 1;
+		live->in_seen = start;
+		*end = '\0';
+		if (len > LIVE_LINE_MAX) {
+			stop(live);
+			break;
+		}
+		if (live->state == LIVE_STARTING)
+			become_ready(live);
+		live->events.on_line(line, len, live->events.arg);
+	}
+	in->len -= start;
+	memmove(in->data, in->data + start, in->len);
+	live->in_seen = in->len;
+	if (in->len > LIVE_LINE_MAX)
+		stop(live);
+	else if (in->len == 0 && in->cap > KEEP_MAX)
+		buf_done(in);
+}
+
+/* An interpreter that nobody can speak to any more is of no use, but may be about to end. */
+static void hung_up(struct live *live)
+{
+	struct loop *loop = live->tenant.pool->loop;
+	struct err ignored;
+
+	loop_unwatch(loop, &live->control);
+	if (live->state == LIVE_READY &&
+	    loop_set_timer(loop, &live->due, HUNG_UP_MAX_US, &ignored) < 0)
+		stop(live);
+}
+
+static void hear(struct live *live, unsigned reads)
+{
+	struct pool *pool = live->tenant.pool;
+	ssize_t n = sizeof(pool->chunk);
+
+	while (reads-- > 0 && n == sizeof(pool->chunk) && !live->tenant.is_failed &&
+	       live->state < LIVE_STOPPING) {
+		n = recv(live->control.fd, pool->chunk, sizeof(pool->chunk), MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR) {
+			n = sizeof(pool->chunk);
+			continue;
+		}
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0) {
+			hung_up(live);
+			return;
+		}
+		buf_add(&live->in, pool->chunk, (size_t)n);
+		if (live->state == LIVE_STARTING && live->in.len && live->in.data[0] == GO_FAILED)
+			on_refusal(live);
+		else
+			take_lines(live);
+	}
+}
+
+static void on_control(struct watch *w, uint32_t events)
+{
+	struct live *live = holder_of(w, struct live, control);
+
+	if (events & EPOLLOUT)
+		flush(live);
+	if ((events & ~(uint32_t)EPOLLOUT) && w->active)
+		hear(live, READS_AT_ONCE);
+}
+
+static void on_due(struct timer *t)
+{
+	static const struct err late = { ERR_SYS, 0, "the interpreter was not ready in time" };
+	struct live *live = holder_of(t, struct live, due);
+
+	if (live->state == LIVE_STARTING)
+		tenant_end_later(&live->tenant, &late);
+	else
+		stop(live);
+}
+
+/* ---- its beginning --------------------------------------------------------------------- */
+
+static int write_go(struct live *live, struct err *e)
+{
+	const struct vial_job *job = live->job;
+	struct buf *go = &live->go.bytes;
+
+	go->max = SIZE_MAX / 2; /* a job is bounded */
+	buf_reset(go);
+	live->go.sent = 0;
+	for (size_t i = 0; i < job->file_count; i++)
+		go_add_file(go, job->files[i].name, job->files[i].bytes, job->files[i].len);
+	for (size_t i = 0; i < job->env.count; i++)
+		go_add(go, GO_ENV, job->env.items[i], strlen(job->env.items[i]));
+	go_add(go, GO_SESSION, NULL, 0);
+	go_add(go, GO_RUN, NULL, 0);
+	return go->dropped ? err_set(e, ERR_SYS, "out of memory") : 0;
+}
+
+static int begin(struct tenant *t, struct sandbox *box, struct err *e)
+{
+	struct live *live = live_of(t);
+	struct loop *loop = t->pool->loop;
+
+	tenant_enter(t, box);
+	live->state = LIVE_STARTING;
+	closep(&box->fds[WIRE_FD_STDIN]);
+	box->fds[WIRE_FD_STDIN] = -1;
+	live->control = (struct watch){ box->fds[WIRE_FD_CONTROL], on_control, false };
+	live->streams[0] = (struct watch){ box->fds[WIRE_FD_STDOUT], on_stdout, false };
+	live->streams[1] = (struct watch){ box->fds[WIRE_FD_STDERR], on_stderr, false };
+	live->control_events = EPOLLIN;
+	buf_reset(&live->in);
+	live->in_seen = 0;
+	if (write_go(live, e) < 0 || loop_set_timer(loop, &live->due, READY_MAX_US, e) < 0 ||
+	    loop_watch(loop, &live->control, EPOLLIN, e) < 0 ||
+	    loop_watch(loop, &live->streams[0], EPOLLIN, e) < 0 ||
+	    loop_watch(loop, &live->streams[1], EPOLLIN, e) < 0)
+		return -1;
+	flush(live);
+	return 0;
+}
+
+/* It never was: nothing of the user's has run, so another sandbox may do. */
+static void start_failed(struct live *live, const struct wire_ended *ended)
+{
+	struct tenant *t = &live->tenant;
+	struct err e;
+
+	if (!t->is_retried && !t->pool->is_gone) {
+		mute(t);
+		live->state = LIVE_WAITING;
+		tenant_retry(t);
+		return;
+	}
+	if (ended->lost)
+		err_set(&e, ERR_SYS, "the sandbox was lost");
+	else if (ended->out_of_memory)
+		err_set(&e, ERR_LIMIT, "its memory is too little for the interpreter");
+	else if (ended->signal)
+		err_set(&e, ERR_SYS, "the interpreter was ended by signal %d before it was ready",
+			ended->signal);
+	else
+		err_set(&e, ERR_SYS, "the interpreter exited with %d before it was ready",
+			ended->exit_code);
+	finish(t, &e);
+}
+
+/* All that it wrote lies in its pipes: nobody is left to write more. */
+static void on_ended(struct tenant *t, const struct wire_ended *ended, bool is_final)
+{
+	struct live *live = live_of(t);
+
+	(void)is_final; /* it is never kept for another */
+	if (t->is_failed || live->state == LIVE_WAITING)
+		return;
+	hear(live, READS_AT_END);
+	drain_both(live, READS_AT_END);
+	if (t->is_failed)
+		return;
+	if (live->state == LIVE_STARTING) {
+		start_failed(live, ended);
+		return;
+	}
+	live->end.exit_code = ended->signal || ended->lost ? -1 : ended->exit_code;
+	live->end.signal = ended->signal;
+	live->end.oom = ended->out_of_memory;
+	live->end.usage = ended->usage;
+	finish(t, NULL);
+}
+
+static const struct tenant_kind live_kind = { begin, on_ended, mute, finish, free_tenant };
+
+static int check(const struct vial_job *job, struct err *e)
+{
+	if (!job->runtime->session)
+		return err_set(e, ERR_INVALID, "%s has no sessions", job->runtime->title);
+	if (job->has_code || job->args.count || job->stdin_len || job->exports.count)
+		return err_set(e, ERR_INVALID,
+			       "a session begins without code, arguments, input and exports");
+	return 0;
+}
+
+int pool_live(struct live **ret, struct pool *pool, struct vial_job *job,
+	      const struct live_events *events, struct err *e)
+{
+	AUTO(vial_job_freep) struct vial_job *owned = job;
+	AUTO(live_freep) struct live *live = calloc(1, sizeof(*live));
+
+	if (!live)
+		return err_sys(e, "session");
+	if (check(job, e) < 0 || pool_check(&live->tenant, pool, job, true, e) < 0)
+		return -1;
+	live->tenant.kind = &live_kind;
+	live->job = take_ptr(&owned);
+	live->events = *events;
+	live->end.exit_code = -1;
+	live->messages.bytes.max = SEND_MAX;
+	live->in.max = LIVE_LINE_MAX + sizeof(pool->chunk);
+	live->due.on_due = on_due;
+	if (pool_admit(&live->tenant, e) < 0)
+		return -1;
+	*ret = take_ptr(&live);
+	return 0;
+}
+
+int live_usage(struct cgroup_usage *ret, struct live *live, struct err *e)
+{
+	if (live->state == LIVE_WAITING || !live->tenant.box)
+		return err_set(e, ERR_GONE, "it has no sandbox yet");
+	if (!live->tenant.box->cgroup)
+		return err_set(e, ERR_HOST, "this host keeps no accounts of it");
+	return cgroup_usage(ret, live->tenant.box->cgroup, e);
+}
+
+uint64_t live_id(const struct live *live)
+{
+	return live->tenant.id;
+}
