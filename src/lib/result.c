@@ -200,7 +200,8 @@ int result_visited(struct result *r, const struct vial_job *job, bool complete, 
 
 struct buf *result_export(struct result *r, const struct vial_job *job, size_t i)
 {
-	uint64_t left = job->limits.workspace_bytes - r->exported_bytes;
+	uint64_t most = job->keep_bytes ? job->keep_bytes : job->limits.workspace_bytes;
+	uint64_t left = most > r->exported_bytes ? most - r->exported_bytes : 0;
 
 	r->contents[i].max = job->limits.file_bytes < left ? job->limits.file_bytes : left;
 	return &r->contents[i];

@@ -104,7 +104,8 @@ static void conclude(struct run *run, const char *stage)
 {
 	result_set_end(run->result, &run->end, stage);
 	result_read_error(run->result, run->job->runtime);
-	if (run->job->exports.count == 0 && files_untouched(run)) {
+	bool has_exports = run->job->exports.count && !run->job->keep_bytes;
+	if (!has_exports && files_untouched(run)) {
 		run_answer(run);
 		return;
 	}

@@ -1,4 +1,5 @@
 #include "server/server.h"
+#include "server/snippet.h"
 
 static void write_health(struct json *j, void *arg)
 {
@@ -9,6 +10,8 @@ static void write_health(struct json *j, void *arg)
 	json_string(j, "status", s->is_draining ? "draining" : "ok");
 	json_string(j, "version", vial_version());
 	json_double(j, "uptime_seconds", (double)up_ms / 1000);
+	const struct environment *env = snippet_environment(s);
+	json_string(j, "execute_environment", env ? env->name : NULL);
 	json_int(j, "connections", http.connections);
 	json_int(j, "requests", (int64_t)http.requests);
 	json_int(j, "refused", (int64_t)http.refused);
