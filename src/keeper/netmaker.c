@@ -23,11 +23,9 @@
 /* Sockets that are open, packets and errors ever, and what can be left behind without either:
  * the key for quick openings is made when a socket is told to take them. */
 static const char *const books[] = {
-	"thread-self/net/sockstat", "thread-self/net/sockstat6", "thread-self/net/dev",
-	"thread-self/net/snmp", "thread-self/net/snmp6", "thread-self/net/netstat",
-	"thread-self/net/igmp", "thread-self/net/igmp6", "thread-self/net/ip6_flowlabel",
-	"thread-self/net/mcfilter", "thread-self/net/mcfilter6", "thread-self/net/unix",
-	"thread-self/net/route", "thread-self/net/ipv6_route", "sys/net/ipv4/tcp_fastopen_key",
+	"sockstat", "sockstat6", "dev",           "snmp",     "snmp6",     "netstat", "igmp",
+	"igmp6",    "unix",      "ip6_flowlabel", "mcfilter", "mcfilter6", "route",   "ipv6_route",
+	"../../../../sys/net/ipv4/tcp_fastopen_key",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -50,8 +48,11 @@ static void strike_out(struct buf *text, size_t from, const char *word)
 /* Those this kernel does not have are left out; they are none in either reading. */
 static int read_books(struct buf *ret, struct err *e)
 {
-	auto_close int dir = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* What is in it is that of the namespace we are in when it is opened. */
+	static int dir = -1;
 
+	if (dir < 0)
+		dir = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return err_sys(e, "/proc");
 	for (size_t i = 0; i < COUNT(books); i++) {
