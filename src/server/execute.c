@@ -1,8 +1,8 @@
 /*
  * execute - POST /execute: a program in, its streams and one of three words out.
  *
- * The contract is another system's: the order in which things are missed, the texts, the statuses and the headers
- * are what its clients look for.  docs/API.md has it.
+ * The contract is another system's: the order in which things are missed, the texts, the
+ * statuses and the headers are what its clients look for.  docs/API.md has it.
  */
 #include "base/utf8.h"
 #include "server/manner.h"
@@ -109,9 +109,8 @@ static void add_errors(struct buf *ret, const struct vial_result *result, int64_
 
 	if (snippet_is_no_program(result)) {
 		const char *data = stream.data, *found = strstr(data, "  File \"");
-		size_t before = found && (found == data || found[-1] == '\n')
-					? (size_t)(found - data)
-					: 0;
+		size_t before =
+			found && (found == data || found[-1] == '\n') ? (size_t)(found - data) : 0;
 		buf_add(&text, data, before);
 		buf_add_str(&text, header);
 		buf_add(&text, data + before, stream.len - before);

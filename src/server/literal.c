@@ -83,7 +83,7 @@ static void add_code_point(struct buf *out, uint32_t code)
 
 static int digit(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0'
+	return c >= '0' && c <= '9'   ? c - '0'
 	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
 	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
 				      : 99;
@@ -239,8 +239,7 @@ static bool read_number(struct cursor *c)
 
 	while (is_in(peek(c, signs), "+-"))
 		signs++;
-	if (digit(peek(c, signs)) > 9 &&
-	    (peek(c, signs) != '.' || digit(peek(c, signs + 1)) > 9))
+	if (digit(peek(c, signs)) > 9 && (peek(c, signs) != '.' || digit(peek(c, signs + 1)) > 9))
 		return false;
 	c->at += signs;
 	bool has_base = peek(c, 0) == '0' && is_in(peek(c, 1), "xXoObB");

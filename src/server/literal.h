@@ -2,9 +2,9 @@
 /*
  * literal - a dict as Python or JSON writes one, read without running anything.
  *
- * Strings in all their spellings (r'', b'', triple quotes, escapes, pieces side by side), numbers, names
- * of constants, lists, tuples, sets, dicts in dicts, comments.  No expressions, no f-strings,
- * no \N{NAME}: whatever holds such is no literal here.
+ * Strings in all their spellings (r'', b'', triple quotes, escapes, pieces side by side),
+ * numbers, names of constants, lists, tuples, sets, dicts in dicts, comments.  No expressions,
+ * no f-strings, no \N{NAME}: whatever holds such is no literal here.
  */
 #include "base/buf.h"
 

@@ -16,8 +16,8 @@ struct snippet {
 	struct source source;
 	uint64_t timeout_ms;
 	int64_t max_characters; /* of each stream; -1: as many as there are */
-	const char *wrapper;    /* a program that runs SNIPPET_NAME; NULL: the text is the program */
-	bool keeps_files;       /* shares the shelf */
+	const char *wrapper; /* a program that runs SNIPPET_NAME; NULL: the text is the program */
+	bool keeps_files;    /* shares the shelf */
 	struct loan *loan;
 	/* The end of it, with a result; the client is still there. */
 	void (*answer)(struct snippet *s, const struct vial_result *result, const struct buf *note);

@@ -64,8 +64,8 @@ static bool has_encoding(const char *text, const char *end)
 }
 
 /*
- * True: it certainly does not compile.  Strings and comments are all one has to know of the language
- * to see that; whatever makes even those doubtful ends the search.
+ * True: it certainly does not compile.  Strings and comments are all one has to know of the
+ * language to see that; whatever makes even those doubtful ends the search.
  */
 static bool is_no_python(const char *text, size_t len)
 {

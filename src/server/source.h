@@ -2,11 +2,11 @@
 /*
  * source - the program in a text that a model wrote.
  *
- * It comes bare, or as the value of "generated_code" in a dict, or in a markdown block, or as the latter
- * within the former.  What Python can compile is never altered.  Only Python itself knows what
- * that is, but of most markdown it is plain that it cannot: a backtick means nothing to it
- * outside strings and comments.  Where that is not plain, there are two readings: run the first, and
- * the second when Python says that the first does not compile.
+ * It comes bare, or as the value of "generated_code" in a dict, or in a markdown block, or as the
+ * latter within the former.  What Python can compile is never altered.  Only Python itself knows
+ * what that is, but of most markdown it is plain that it cannot: a backtick means nothing to it
+ * outside strings and comments.  Where that is not plain, there are two readings: run the first,
+ * and the second when Python says that the first does not compile.
  */
 #include "base/buf.h"
 

@@ -25,7 +25,8 @@ TEST(literal_reads_strings_as_python_does)
 		{ "{'generated_code': '''a\n'b'\n'''}", "a\n'b'\n" },
 		{ "{'generated_code': 'a' \"b\"\n u'c'}", "abc" },
 		{ "{'generated_code': ('a'\n 'b')}", "ab" },
-		{ "{'x': 'y', 'generated_code': 'a', 3: [1, (2, -3.5e+7), {4}, {'k': b'v'}]}", "a" },
+		{ "{'x': 'y', 'generated_code': 'a', 3: [1, (2, -3.5e+7), {4}, {'k': b'v'}]}",
+		  "a" },
 		{ "{'generated_code': 1, 'generated_code': 'last'}", "last" },
 		{ "{'a': None, 'b': true, # why\n 'generated_code': 'c'}", "c" },
 		{ "{'generated_code': ''}", "" },
@@ -41,9 +42,12 @@ TEST(literal_reads_strings_as_python_does)
 TEST(literal_knows_a_value_that_is_no_string)
 {
 	static const char *const texts[] = {
-		"{'generated_code': 5}",	 "{'generated_code': None}",
-		"{'generated_code': b'x'}",	 "{'generated_code': ['x']}",
-		"{'generated_code': ('x',)}",	 "{'generated_code': {'generated_code': 'x'}}",
+		"{'generated_code': 5}",
+		"{'generated_code': None}",
+		"{'generated_code': b'x'}",
+		"{'generated_code': ['x']}",
+		"{'generated_code': ('x',)}",
+		"{'generated_code': {'generated_code': 'x'}}",
 		"{'generated_code': 'x', 'generated_code': 1}",
 	};
 	auto_buf struct buf got = BUF_INIT(4096);
@@ -57,15 +61,34 @@ TEST(literal_knows_a_value_that_is_no_string)
 TEST(literal_leaves_all_else_alone)
 {
 	static const char *const texts[] = {
-		"", "{", "}", "{}", "{'a': 1}", "{'generated_code'}", "['generated_code']",
-		"print({'generated_code': 'x'})", "{'generated_code': 'x'}.get('a')",
-		"{'generated_code': 'x'", "{'generated_code': 'x}", "{'generated_code': 'a\nb'}",
-		"{'generated_code': f'x'}", "{'generated_code': 'a' b'b'}", "{'generated_code': x}",
-		"{'generated_code': 'x' + 'y'}", "{'generated_code': '\\N{BULLET}'}",
-		"{'generated_code': '\\xg0'}", "{'generated_code': 'x',,}", "{, 'generated_code': 'x'}",
-		"{'generated_code' 'x'}", "{**{}, 'generated_code': 'x'}", "{1, 'generated_code': 'x'}",
-		"{'generated_code': 'x', 1}", "{'generated_code': ur'x'}", "{'n': 1x, 'generated_code': 'x'}",
-		"{'generated_code': 'x'} {'generated_code': 'y'}", "{'generated_code': (1 2)}",
+		"",
+		"{",
+		"}",
+		"{}",
+		"{'a': 1}",
+		"{'generated_code'}",
+		"['generated_code']",
+		"print({'generated_code': 'x'})",
+		"{'generated_code': 'x'}.get('a')",
+		"{'generated_code': 'x'",
+		"{'generated_code': 'x}",
+		"{'generated_code': 'a\nb'}",
+		"{'generated_code': f'x'}",
+		"{'generated_code': 'a' b'b'}",
+		"{'generated_code': x}",
+		"{'generated_code': 'x' + 'y'}",
+		"{'generated_code': '\\N{BULLET}'}",
+		"{'generated_code': '\\xg0'}",
+		"{'generated_code': 'x',,}",
+		"{, 'generated_code': 'x'}",
+		"{'generated_code' 'x'}",
+		"{**{}, 'generated_code': 'x'}",
+		"{1, 'generated_code': 'x'}",
+		"{'generated_code': 'x', 1}",
+		"{'generated_code': ur'x'}",
+		"{'n': 1x, 'generated_code': 'x'}",
+		"{'generated_code': 'x'} {'generated_code': 'y'}",
+		"{'generated_code': (1 2)}",
 	};
 	auto_buf struct buf got = BUF_INIT(4096);
 

@@ -8,12 +8,13 @@ TEST(oneline_names_the_last_exception)
 	static const struct {
 		const char *text, *want;
 	} rows[] = {
-		{ "ZeroDivisionError: division by zero\n", "ZeroDivisionError: division by zero\n" },
+		{ "ZeroDivisionError: division by zero\n",
+		  "ZeroDivisionError: division by zero\n" },
 		{ "ValueError: a\nb\n", "ValueError: a\nb\n" },
 		{ "ValueError\n", "ValueError: \n" },
 		{ "ValueError", "ValueError: \n" },
 		{ "json.decoder.JSONDecodeError: x: y.z\n", "JSONDecodeError: x: y.z\n" },
-		{ "KeyError: 1\n\nDuring handling of the above exception, another exception occurred:"
+		{ "KeyError: 1\n\nDuring handling of the above exception, another one occurred:"
 		  "\n\nTraceback (most recent call last):\n  File \"b\"\nIndexError: 2\n",
 		  "IndexError: 2\n" },
 	};

@@ -23,9 +23,17 @@ static bool fits(const struct row *row)
 TEST(source_leaves_programs_alone)
 {
 	static const char *const texts[] = {
-		"", "print(1)", "python_version = 1\nprint(python_version)", "if True:\r\n\tprint(1)\r\n",
-		"{'a': 1}", "x = '`'", "# `x` is it\nprint(1)", "print('`a`')  # ```\n", "'''\n`\n'''",
-		"x = \"it's `\"", "x = '\\'`'",
+		"",
+		"print(1)",
+		"python_version = 1\nprint(python_version)",
+		"if True:\r\n\tprint(1)\r\n",
+		"{'a': 1}",
+		"x = '`'",
+		"# `x` is it\nprint(1)",
+		"print('`a`')  # ```\n",
+		"'''\n`\n'''",
+		"x = \"it's `\"",
+		"x = '\\'`'",
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -82,7 +90,8 @@ TEST(source_reads_dicts)
 	static const struct row rows[] = {
 		{ "{'generated_code': 'print(\"x\")'}", "print(\"x\")", NULL },
 		{ "{'generated_code': '```python\\nx\\n```'}", "x\n", NULL },
-		{ "{'generated_code': \"{'generated_code': 'x'}\"}", "{'generated_code': 'x'}", NULL },
+		{ "{'generated_code': \"{'generated_code': 'x'}\"}", "{'generated_code': 'x'}",
+		  NULL },
 	};
 	AUTO(source_done) struct source s;
 	static const char other[] = "{'generated_code': 5}";
