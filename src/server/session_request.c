@@ -159,7 +159,7 @@ static const char *const step_names[] = {
 	[STEP_CODE] = "code",       [STEP_MODE] = "mode",           [STEP_NAME] = "name",
 	[STEP_GLOBALS] = "globals", [STEP_CALLBACKS] = "callbacks", [STEP_CALLS_MAX] = "calls_max",
 	[STEP_POLICY] = "policy",   [STEP_FIGURES] = "figures",     [STEP_VALUE_MAX] = "value_max",
-	[STEP_TIMEOUT] = "timeout", [STEP_COUNT_] = NULL,
+	[STEP_CHECK_ONLY] = "check_only", [STEP_TIMEOUT] = "timeout", [STEP_COUNT_] = NULL,
 };
 
 _Static_assert((int)STEP_COUNT_ <= (int)MEMBERS_MAX, "read_object() has room for all");
