@@ -116,7 +116,13 @@ static void write_all(int fd, const char *bytes, size_t len)
 	}
 }
 
-static int show_output(const struct json_object *event, struct err *e)
+static void pass_on(const struct live_step *step, int fd, const char *bytes, size_t len)
+{
+	if (fd != STDERR_FILENO || !step->on_stderr || !step->on_stderr(bytes, len, step->arg))
+		write_all(fd, bytes, len);
+}
+
+static int show_output(const struct live_step *step, const struct json_object *event, struct err *e)
 {
 	auto_buf struct buf bytes = BUF_INIT(64u << 20);
 	const char *stream, *data;
@@ -128,13 +134,13 @@ static int show_output(const struct json_object *event, struct err *e)
 	if (member_is_null(event, "data_base64")) {
 		if (member_bytes(&data, &len, event, "data", e) < 0)
 			return -1;
-		write_all(fd, data, len);
+		pass_on(step, fd, data, len);
 		return 0;
 	}
 	if (member_bytes(&data, &len, event, "data_base64", e) < 0 ||
 	    base64_decode(&bytes, data, len, e) < 0)
 		return -1;
-	write_all(fd, buf_str(&bytes), bytes.len);
+	pass_on(step, fd, buf_str(&bytes), bytes.len);
 	return 0;
 }
 
@@ -219,7 +225,7 @@ static int take_event(struct live_answer *ret, const struct live_step *step,
 	if (member_text(&name, event, "event", e) < 0)
 		return -1;
 	if (strcmp(name, "output") == 0)
-		return show_output(event, e);
+		return show_output(step, event, e);
 	if (strcmp(name, "display") == 0) {
 		if (member_object(&data, event, "data", e) < 0)
 			return -1;

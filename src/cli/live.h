@@ -29,9 +29,11 @@ struct live_step {
 	const char *mode; /* NULL: the daemon's usual */
 	double timeout_s; /* 0: the session's */
 	int stop_fd;      /* readable: interrupt the step, which then ends as it likes; -1: never */
+	/* What it says on stderr; true: it is dealt with, and not for ours.  May be NULL. */
+	bool (*on_stderr)(const char *bytes, size_t len, void *arg);
 	/* The forms of something to look at: an object by MIME type.  May be NULL. */
 	void (*on_display)(const struct json_object *data, void *arg);
-	void *arg;
+	void *arg; /* of both */
 };
 
 struct live_answer {

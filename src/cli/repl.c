@@ -97,6 +97,7 @@ struct repl {
 	const struct manner *manner;
 	struct editor *editor;
 	struct show show;
+	struct buf held; /* of stderr: a complaint that there is not all of it */
 	int stop_fd;
 	int status; /* of the last step */
 };
@@ -115,14 +116,37 @@ static bool opens_block(const struct repl *r, const char *line, size_t len)
 	return r->manner->opens_block && len > 0 && line[len - 1] == r->manner->opens_block;
 }
 
-static bool is_unfinished(const struct repl *r, const struct live_answer *a)
+static bool is_complaint(const struct repl *r, const char *text)
 {
-	const char *said = a->message && a->message[0] ? a->message : a->traceback;
-
-	for (size_t i = 0; said && r->manner->unfinished[i]; i++)
-		if (strstr(said, r->manner->unfinished[i]))
+	for (size_t i = 0; text && r->manner->unfinished[i]; i++)
+		if (strstr(text, r->manner->unfinished[i]))
 			return true;
 	return false;
+}
+
+/* A shell says it there, and not in its result. */
+static bool hold_complaint(const char *bytes, size_t len, void *arg)
+{
+	struct repl *r = arg;
+
+	buf_add(&r->held, bytes, len);
+	if (is_complaint(r, buf_str(&r->held)))
+		return true;
+	r->held.len -= len;
+	return false;
+}
+
+static void on_display(const struct json_object *data, void *arg)
+{
+	struct repl *r = arg;
+
+	show_display(data, &r->show);
+}
+
+static bool is_unfinished(const struct repl *r, const struct live_answer *a)
+{
+	return r->held.len ||
+	       is_complaint(r, a->message && a->message[0] ? a->message : a->traceback);
 }
 
 /* 1: it was run, 0: there is more of it to come. */
@@ -132,14 +156,17 @@ static int try(struct repl *r, const struct buf *text, bool is_last, struct err 
 	const struct live_step step = { .code = buf_str(text),
 					.len = text->len,
 					.stop_fd = r->stop_fd,
-					.on_display = show_display,
-					.arg = &r->show };
+					.on_stderr = hold_complaint,
+					.on_display = on_display,
+					.arg = r };
 
 	forget_stop(r); /* what came at the prompt was for the prompt */
+	buf_reset(&r->held);
 	if (live_run(&answer, &r->live, &step, e) < 0)
 		return -1;
 	if (!is_last && is_unfinished(r, &answer))
 		return 0;
+	(void)fwrite(buf_str(&r->held), 1, r->held.len, stderr);
 	r->status = show_answer(&r->show, &answer);
 	return 1;
 }
@@ -210,7 +237,7 @@ int repl_main(int argc, char **argv)
 		0
 	};
 	AUTO(editor_freep) struct editor *editor = NULL;
-	struct repl r = { 0 };
+	struct repl r = { .held = BUF_INIT(64u << 10) };
 	char path[PATH_MAX];
 	struct err e, ignored;
 	int first = options_parse(&o, argc, argv, &e);
@@ -229,6 +256,7 @@ int repl_main(int argc, char **argv)
 	if (ended == 0)
 		ended = converse(&r, &e);
 	(void)!live_close(r.live.id, &ignored);
+	buf_done(&r.held);
 	if (ended < 0)
 		return cli_report(o.verb, &e);
 	return cli_flush(isatty(STDIN_FILENO) ? 0 : r.status);
