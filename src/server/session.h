@@ -26,7 +26,6 @@ struct interpreter {
 	struct server *server;
 	struct live *live; /* NULL: it has ended */
 	bool is_ready;
-	bool has_own_policy;   /* the last step's, not the session's */
 	uint64_t last_number;  /* of a step */
 	uint64_t strays;       /* messages that nobody had asked for */
 	struct buf callbacks;  /* the names that it may call */
@@ -74,7 +73,7 @@ struct step {
 	bool is_interrupted; /* by us */
 	bool is_cancelled;
 	const char *reason; /* why its interpreter was ended, when that needs words */
-	struct timer wall, cpu, grace;
+	struct timer wall, cpu, interrupt, grace;
 	struct buf out[2];
 	struct event_tail tails[2];
 	struct buf displays; /* JSON, commas between */

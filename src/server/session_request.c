@@ -156,10 +156,12 @@ enum step_member {
 };
 
 static const char *const step_names[] = {
-	[STEP_CODE] = "code",       [STEP_MODE] = "mode",           [STEP_NAME] = "name",
-	[STEP_GLOBALS] = "globals", [STEP_CALLBACKS] = "callbacks", [STEP_CALLS_MAX] = "calls_max",
-	[STEP_POLICY] = "policy",   [STEP_FIGURES] = "figures",     [STEP_VALUE_MAX] = "value_max",
-	[STEP_CHECK_ONLY] = "check_only", [STEP_TIMEOUT] = "timeout", [STEP_COUNT_] = NULL,
+	[STEP_CODE] = "code",           [STEP_MODE] = "mode",
+	[STEP_NAME] = "name",           [STEP_GLOBALS] = "globals",
+	[STEP_CALLBACKS] = "callbacks", [STEP_CALLS_MAX] = "calls_max",
+	[STEP_POLICY] = "policy",       [STEP_FIGURES] = "figures",
+	[STEP_VALUE_MAX] = "value_max", [STEP_CHECK_ONLY] = "check_only",
+	[STEP_TIMEOUT] = "timeout",     [STEP_COUNT_] = NULL,
 };
 
 _Static_assert((int)STEP_COUNT_ <= (int)MEMBERS_MAX, "read_object() has room for all");
@@ -272,6 +274,9 @@ static void write_message(struct step_request *r, const struct slice all[MEMBERS
 		buf_add(&r->callbacks, all[STEP_CALLBACKS].at, all[STEP_CALLBACKS].len);
 	}
 	r->has_policy = all[STEP_POLICY].at != NULL;
+	r->policy = (struct buf)BUF_INIT(STEP_BODY_MAX);
+	if (is_there(all[STEP_POLICY]))
+		buf_add(&r->policy, all[STEP_POLICY].at, all[STEP_POLICY].len);
 }
 
 int step_request_read(struct step_request *ret, bool takes_words, char *body, size_t len,
@@ -286,7 +291,7 @@ int step_request_read(struct step_request *ret, bool takes_words, char *body, si
 		return -1;
 	if (!takes_words)
 		write_message(&r, all);
-	if (r.message.dropped || r.callbacks.dropped || r.code.dropped)
+	if (r.message.dropped || r.callbacks.dropped || r.policy.dropped || r.code.dropped)
 		return err_set(&f->err, ERR_LIMIT, "no memory for the step");
 	*ret = r;
 	r = (struct step_request){ .calls_max = 0 };
@@ -298,6 +303,7 @@ void step_request_done(struct step_request *r)
 	buf_done(&r->message);
 	buf_done(&r->code);
 	buf_done(&r->callbacks);
+	buf_done(&r->policy);
 }
 
 /* ---- the rest -------------------------------------------------------------------------- */

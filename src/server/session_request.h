@@ -30,7 +30,8 @@ struct step_request {
 	struct buf callbacks; /* the list; empty: as before */
 	uint64_t timeout_ms;  /* 0: the session's */
 	uint64_t calls_max;
-	bool has_policy; /* its own, in the message */
+	bool has_policy;      /* in the message; */
+	struct buf policy;    /* the same once more, empty: none from here on */
 };
 int step_request_read(struct step_request *ret, bool takes_words, char *body, size_t len,
 		      struct failure *f) MUST_USE;

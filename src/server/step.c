@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define GRACE_US 1000000u /* from an interrupt to the end */
+#define BEGIN_US 50000u   /* for a driver to begin: a signal that comes before is dropped there */
 
 enum {
 	ANSWER_MAX = 512 << 20,
@@ -90,6 +91,7 @@ static void start_stream(struct step *step)
 
 static void on_wall(struct timer *t);
 static void on_cpu(struct timer *t);
+static void on_interrupt(struct timer *t);
 static void on_grace(struct timer *t);
 
 int step_create(struct step **ret, struct session *s, struct exchange *x,
@@ -105,6 +107,7 @@ int step_create(struct step **ret, struct session *s, struct exchange *x,
 			       .created_us = loop_now(),
 			       .wall.on_due = on_wall,
 			       .cpu.on_due = on_cpu,
+			       .interrupt.on_due = on_interrupt,
 			       .grace.on_due = on_grace,
 			       .displays = BUF_INIT(DISPLAYS_BYTES_MAX) };
 	if (make_id(step->id, &f->err) < 0) {
@@ -133,6 +136,7 @@ void step_free(struct step *step)
 		exchange_on_gone(step->x, NULL, NULL);
 	loop_cancel_timer(s->server->loop, &step->wall);
 	loop_cancel_timer(s->server->loop, &step->cpu);
+	loop_cancel_timer(s->server->loop, &step->interrupt);
 	loop_cancel_timer(s->server->loop, &step->grace);
 	step_request_done(&step->request);
 	buf_done(&step->out[0]);
@@ -156,18 +160,24 @@ void step_fail(struct step *step, const struct failure *f)
 	step_free(step);
 }
 
-/* A step's policy is for that step; the next one finds the session's again. */
+/* It lasts until another is given, and longer than an interpreter. */
 static void add_policy(struct buf *out, const struct step *step)
 {
-	struct session *s = step->session;
-	struct interpreter *in = s->interpreter;
-	bool is_first = step->number == 1;
+	const struct buf *policy = &step->session->options.policy;
 
-	if (!step->request.has_policy &&
-	    (in->has_own_policy || (is_first && s->options.policy.len)))
-		buf_printf(out, ",\"policy\":%s",
-			   s->options.policy.len ? buf_str(&s->options.policy) : "null");
-	in->has_own_policy = step->request.has_policy;
+	if (step->number == 1 && !step->request.has_policy && policy->len)
+		buf_printf(out, ",\"policy\":%s", buf_str(policy));
+}
+
+static void keep_policy(struct step *step)
+{
+	struct session *s = step->session;
+
+	if (!step->request.has_policy)
+		return;
+	buf_done(&s->options.policy);
+	s->options.policy = step->request.policy;
+	step->request.policy = (struct buf)BUF_INIT(0);
 }
 
 static int send_step(struct step *step, struct err *e)
@@ -190,6 +200,7 @@ static int send_step(struct step *step, struct err *e)
 		return err_set(e, ERR_LIMIT, "the step is too large");
 	if (live_send(in->live, buf_str(&message), message.len, e) < 0)
 		return -1;
+	keep_policy(step);
 	buf_done(&r->message);
 	buf_done(&r->code);
 	if (r->callbacks.data) {
@@ -320,9 +331,12 @@ static bool is_memory_error(struct slice exception)
 	struct slice_item item;
 	auto_buf struct buf type = BUF_INIT(sizeof(read.type) - 1);
 
-	for (size_t at = 0; slice_next(&item, &at, exception);)
+	for (size_t at = 0; slice_next(&item, &at, exception);) {
 		if (slice_is(item.key, "type"))
 			slice_text(&type, item.value);
+		else if (slice_is(item.key, "line") && slice_kind(item.value) == '0')
+			read.line = 1; /* which one does not matter */
+	}
 	(void)snprintf(read.type, sizeof(read.type), "%s", buf_str(&type));
 	return exception_is_memory(&read);
 }
@@ -392,14 +406,22 @@ void step_kill(struct step *step, const char *reason)
 
 /* ---- its time -------------------------------------------------------------------------- */
 
+static void on_interrupt(struct timer *t)
+{
+	live_interrupt(live_of(holder_of(t, struct step, interrupt)));
+}
+
 static void interrupt(struct step *step, bool may_be_killed)
 {
+	uint64_t ran_us = loop_now() - step->start_us;
+	uint64_t wait_us = ran_us < BEGIN_US ? BEGIN_US - ran_us : 0;
 	struct err ignored;
 
 	step->is_interrupted = true;
-	live_interrupt(live_of(step));
+	if (!wait_us || loop_set_timer(loop_of(step), &step->interrupt, wait_us, &ignored) < 0)
+		live_interrupt(live_of(step));
 	if (may_be_killed && !step->grace.place &&
-	    loop_set_timer(loop_of(step), &step->grace, GRACE_US, &ignored) < 0)
+	    loop_set_timer(loop_of(step), &step->grace, wait_us + GRACE_US, &ignored) < 0)
 		step_kill(step, "it was interrupted");
 }
 

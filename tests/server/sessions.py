@@ -1,0 +1,100 @@
+"""sessions - sessions of a daemon, for tests: steps, streams of them, guests that forge."""
+import concurrent.futures
+import json
+
+import daemon
+from daemon import wait_until
+
+STREAM = {"Accept": "application/x-ndjson"}
+LANGUAGES = ("python", "javascript", "ruby", "bash")
+
+# What a guest needs to speak for its driver: the channel, and the id of this step.
+FORGE = """
+import os, stat, json, sys, time
+chan = [fd for fd in range(3, 1024) if os.path.exists('/proc/self/fd/%d' % fd)
+        and stat.S_ISSOCK(os.fstat(fd).st_mode)][0]
+def say(data):
+    data = data if isinstance(data, bytes) else json.dumps(data).encode()
+    view = memoryview(data + b'\\n')
+    while view: view = view[os.write(chan, view):]
+"""
+
+
+class Stream:
+    """A step whose events come line by line."""
+
+    def __init__(self, case, session, code, **more):
+        self.daemon = case.daemon
+        self.connection = case.daemon.connect()
+        case.addCleanup(self.connection.close)
+        self.connection.request("POST", "/v1/sessions/%s/runs" % session,
+                                json.dumps(dict(more, code=code)),
+                                dict(STREAM, **{"Content-Type": "application/json"}))
+        self.response = self.connection.getresponse()
+        case.assertEqual(self.response.status, 200)
+        start = self.next()
+        case.assertEqual(start["event"], "start")
+        self.id = start["id"]
+
+    def next(self):
+        line = self.response.readline()
+        return json.loads(line) if line else None
+
+    def answer(self, call, **body):
+        return self.daemon.ask("POST", "/v1/runs/%s/calls/%d" % (self.id, call), body)
+
+    def finish(self, handlers=None):
+        """(result, other events); `handlers` answer calls."""
+        events = []
+        while True:
+            event = self.next()
+            if event is None or event["event"] in ("result", "error"):
+                return event and event.get("result", event), events
+            events.append(event)
+            if event["event"] == "call" and handlers:
+                value = handlers[event["name"]](*event["args"], **event["kwargs"])
+                self.answer(event["call"], value=value)
+
+    def hang_up(self):
+        self.response.close()
+        self.connection.close()
+
+
+class Case(daemon.Case):
+    options = ("--armed", "2")
+
+    def tearDown(self):
+        for session in self.daemon.ask("GET", "/v1/sessions")[1]["sessions"]:
+            self.daemon.ask("DELETE", "/v1/sessions/" + session["id"])
+
+    def open(self, language="python", **more):
+        status, answer, _ = self.daemon.ask("POST", "/v1/sessions", dict(more, language=language))
+        self.assertEqual(status, 201, answer)
+        return answer["id"]
+
+    def post(self, session, what, body=None):
+        return self.daemon.ask("POST", "/v1/sessions/%s/%s" % (session, what), body)
+
+    def step(self, session, code, **more):
+        status, answer, _ = self.post(session, "runs", dict(more, code=code))
+        self.assertEqual(status, 200, answer)
+        self.assertEqual(answer["session"], session)
+        return answer["result"]
+
+    def value(self, session, code, **more):
+        result = self.step(session, code, **more)
+        self.assertIsNotNone(result["value"], result)
+        return result["value"].get("json", result["value"].get("text"))
+
+    def look(self, session):
+        return self.daemon.ask("GET", "/v1/sessions/" + session)
+
+    def later(self, session, code, **more):
+        """A step that somebody else waits for: a function that returns its result."""
+        pool = concurrent.futures.ThreadPoolExecutor(1)
+        future = pool.submit(self.step, session, code, **more)
+        self.addCleanup(pool.shutdown)
+        return lambda: future.result(daemon.PATIENCE_S)
+
+    def wait_running(self, session):
+        self.assertTrue(wait_until(lambda: self.look(session)[1]["state"] == "running"))
