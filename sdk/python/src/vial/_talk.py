@@ -4,16 +4,33 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from typing import AsyncIterator, Iterator, Optional, Union
+from typing import TYPE_CHECKING, AsyncIterator, Iterator, Optional, Union
 
-from . import _awire, _secure, _wire
+from . import _awire, _wire
 from ._address import Address
 from ._discover import Server
 from ._exchange import Answer, Backoff, Request
 from .errors import APIError, ServerUnavailable
 
-Blocking = Union[_wire.Transport, _secure.SecureTransport]
-Asynchronous = Union[_awire.AsyncTransport, _secure.AsyncSecureTransport]
+if TYPE_CHECKING:
+    from ._secure import AsyncSecureTransport, SecureTransport
+
+Blocking = Union[_wire.Transport, "SecureTransport"]
+Asynchronous = Union[_awire.AsyncTransport, "AsyncSecureTransport"]
+
+
+def connect(address: Address) -> Blocking:
+    if address.is_plain:
+        return _wire.Transport(address)
+    from ._secure import SecureTransport  # httpx takes its time
+    return SecureTransport(address)
+
+
+def connect_async(address: Address) -> Asynchronous:
+    if address.is_plain:
+        return _awire.AsyncTransport(address)
+    from ._secure import AsyncSecureTransport
+    return AsyncSecureTransport(address)
 
 
 class Talk:
@@ -32,7 +49,7 @@ class Talk:
         made = self._made
         if made is not None and made.address is address:
             return made
-        made = _wire.Transport(address) if address.is_plain else _secure.SecureTransport(address)
+        made = connect(address)
         self._made = made
         return made
 
@@ -90,8 +107,7 @@ class AsyncTalk:
         made = self._made
         if made is not None and made.address is address:
             return made
-        made = _awire.AsyncTransport(address) if address.is_plain \
-            else _secure.AsyncSecureTransport(address)
+        made = connect_async(address)
         self._made = made
         return made
 

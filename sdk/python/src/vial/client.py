@@ -66,6 +66,11 @@ class Sandbox:
         """Where its server is; a private one is started by asking."""
         return str(self._talk.address())
 
+    @property
+    def is_local(self) -> bool:
+        """Whether its server is on this machine."""
+        return self._talk.address().is_local
+
     # ---- runs ----
 
     def run(self, code: str, language: Optional[str] = None, *, environment: Optional[str] = None,

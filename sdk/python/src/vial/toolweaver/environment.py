@@ -1,0 +1,231 @@
+"""environment - SandboxEnvironment: code in, value out, and what it set stays."""
+from __future__ import annotations
+
+import asyncio
+import time
+import weakref
+from typing import Any, Dict, Generator, List, Mapping, Optional, Tuple
+
+from .. import errors
+from .._callbacks import Callback
+from .._default import default_async, pick_environment
+from ..aio import AsyncSandbox, AsyncSession
+from ..client import Sandbox
+from ..results import Result
+from .models import ExecutionResult, ResourceLimits, SandboxError, SandboxSecurityError
+from .validation import validate_code
+
+IDLE_S = 3600.0
+LIFETIME_S = 86400.0
+PROCESSES = 64       # threads count; the policy refuses processes
+STEP = "<sandbox>"
+
+# What code finds without importing it.
+PRELUDE = """
+import asyncio
+from typing import Any, Dict, List, Optional, Set, Tuple
+"""
+
+
+class _Done:
+    """For callers that await what need not be awaited."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        yield from ()
+
+
+class SandboxEnvironment:
+    """An isolated interpreter: state stays between calls, until reset().
+
+    Args:
+        limits: what an execution may use.
+        allowed_imports: only these modules, and what is in them. Default: all of the standard
+            library but os, sys, subprocess, socket, shutil, tempfile, pickle and their like.
+        filesystem_access: files of a private working directory can be used. Otherwise open()
+            raises PermissionError.
+        client: the vial.AsyncSandbox to use. Default: that of this process.
+    """
+
+    def __init__(self, limits: Optional[ResourceLimits] = None,
+                 allowed_imports: Optional[List[str]] = None, filesystem_access: bool = False, *,
+                 client: Optional[AsyncSandbox] = None) -> None:
+        self.limits = limits or ResourceLimits()
+        self.allowed_imports = None if allowed_imports is None else list(allowed_imports)
+        self.filesystem_access = filesystem_access or self.limits.allow_file_io
+        self._client = client or default_async()
+        self._session: Optional[AsyncSession] = None
+        self._opening: Dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
+        self._is_stale = False
+        self._is_primed = False
+        self._prelude = PRELUDE
+        self._stdout: List[str] = []
+        self._stderr: List[str] = []
+
+    # ---- life ----
+
+    async def __aenter__(self) -> SandboxEnvironment:
+        return self
+
+    async def __aexit__(self, *exc: Any) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Give the interpreter back.  The next execution has a fresh one."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.aclose()
+
+    def reset(self) -> _Done:
+        """Forget all state and logs.  It may be awaited, and need not be."""
+        self._is_stale = True
+        self._stdout.clear()
+        self._stderr.clear()
+        return _Done()
+
+    def get_logs(self) -> Dict[str, str]:
+        """What was printed since the beginning, or the last reset()."""
+        return {"stdout": "".join(self._stdout), "stderr": "".join(self._stderr)}
+
+    def preimport(self, module: str) -> None:
+        """Have code find a module without importing it, be it allowed or not."""
+        self._prelude += "import %s\n" % module
+        self._is_primed = False
+
+    def _policy(self) -> Dict[str, Any]:
+        policy: Dict[str, Any] = {"profile": "default", "files": self.filesystem_access,
+                                  "processes": False}
+        if self.allowed_imports is not None:
+            policy["allow"] = self.allowed_imports
+        return policy
+
+    async def _ready(self) -> AsyncSession:
+        """The session, as fresh as it should be."""
+        lock = self._opening.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        async with lock:
+            if self._session is None:
+                await self._open()
+            assert self._session is not None
+            if self._is_stale:
+                try:
+                    await self._session.reset()
+                except errors.NotFound:
+                    await self._open()
+                self._is_stale, self._is_primed = False, False
+            if not self._is_primed:
+                # With the policy off: an allow-list need not have asyncio for it to be there.
+                await self._session.run(self._prelude, mode="script", name="<prelude>", policy=None)
+                self._is_primed = True
+            return self._session
+
+    async def _open(self) -> None:
+        there = [item["name"] for item in await self._client.environments()]
+        self._session = await self._client.session(
+            environment=pick_environment(there, ["python-data", "python"]),
+            limits={**self.limits.to_vial(), "processes": PROCESSES}, idle_timeout=IDLE_S,
+            lifetime=LIFETIME_S)
+        self._is_stale = self._is_primed = False
+        address = await self._client.address()
+        weakref.finalize(self, _close_quietly, address, self._session.id)
+
+    # ---- executing ----
+
+    async def execute_code(self, code: str, globals_dict: Optional[Mapping[str, Any]] = None
+                           ) -> Any:
+        """Run code as the body of an async function, and give its value back.
+
+        That is what it returns; without a `return`, the value of a variable `result` that it set,
+        or what its `async def __main__()` returns.
+
+        Args:
+            globals_dict: names for the code. Functions among the values run here when the code
+                calls them, and may be asynchronous.
+
+        Raises:
+            TimeoutError, MemoryError: a limit ended it.
+            ImportError, PermissionError: it wanted what it may not have.
+            Exception: what it raised, of the same type where that is built in, else SandboxError.
+        """
+        result = await self._run(code, globals_dict)
+        self._raise(result)
+        return result.value
+
+    async def execute(self, code: str, context: Optional[Mapping[str, Any]] = None
+                      ) -> ExecutionResult:
+        """As execute_code(), but the code is looked at first, and nothing is raised."""
+        start = time.monotonic()
+        try:
+            self.validate_code(code)
+        except SandboxSecurityError as why:
+            return ExecutionResult(False, None, "", "", 0, str(why), "SecurityError")
+        result = await self._run(code, context)
+        made = ExecutionResult(result.ok, result.value, result.stdout, result.stderr,
+                               time.monotonic() - start)
+        try:
+            self._raise(result)
+        except Exception as why:
+            made.success, made.output, made.error = False, None, _message(why)
+            made.error_type = why.type_name if isinstance(why, SandboxError) \
+                else type(why).__name__
+            if result.exception is not None:
+                made.stderr += "\n" + result.exception.traceback
+        return made
+
+    def validate_code(self, code: str) -> None:
+        """Raise SandboxSecurityError if the code names what is forbidden."""
+        validate_code(code, self.allowed_imports)
+
+    async def _run(self, code: str, names: Optional[Mapping[str, Any]]) -> Result:
+        data, callbacks = _split(names or {})
+        for attempt in (1, 2):
+            session = await self._ready()
+            try:
+                result = await session.run(
+                    code, mode="function", name=STEP, globals=data, callbacks=callbacks,
+                    calls_max=self.limits.max_tool_calls, policy=self._policy(),
+                    timeout=self.limits.seconds)
+                break
+            except errors.NotFound:  # it was closed, having been idle for too long
+                self._session = None
+                if attempt == 2:
+                    raise
+        if result.state == "lost":
+            self._is_primed = False
+        self._stdout.append(result.stdout)
+        self._stderr.append(result.stderr)
+        if result.exception is not None and result.exception.traceback not in result.stderr:
+            self._stderr.append(result.exception.traceback)
+        return result
+
+    def _raise(self, result: Result) -> None:
+        if result.timed_out:
+            raise TimeoutError("Execution timeout after %ss" % self.limits.seconds)
+        if result.oom:
+            raise MemoryError("Memory limit of %d MB exceeded" % self.limits.max_memory_mb)
+        try:
+            result.check()
+        except errors.RemoteError as why:
+            raise SandboxError(why.type_name, why.message, why.traceback) from None
+
+
+def _message(error: BaseException) -> str:
+    return error.message if isinstance(error, SandboxError) else str(error)
+
+
+def _split(names: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Callback]]:
+    """What is data, and what is to be called."""
+    callbacks = {name: value for name, value in names.items() if callable(value)}
+    return {name: value for name, value in names.items() if name not in callbacks}, callbacks
+
+
+def _close_quietly(address: str, session: str) -> None:
+    """For environments that nobody closed."""
+    try:
+        Sandbox(address, retries=0).attach(session).close()
+    except errors.VialError:
+        pass  # it is closed, or its server is
+
+
+def create_sandbox(use_docker: bool = False, limits: Optional[ResourceLimits] = None
+                   ) -> SandboxEnvironment:
+    """A SandboxEnvironment.  What Docker was for is there in any case."""
+    return SandboxEnvironment(limits=limits)
