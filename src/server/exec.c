@@ -43,23 +43,19 @@ static void write_failure(struct json *j, const struct failure *f)
 
 const struct manner exec_manner = { NULL, true, write_failure };
 
-static void reply(struct exchange *x, unsigned status, const char *key, const char *bytes,
-		  size_t len, uint64_t characters)
+static void write_text(struct buf *text, const char *key, const char *bytes, size_t len,
+		       uint64_t characters)
 {
-	auto_buf struct buf repaired = BUF_INIT(SIZE_MAX / 2), text = BUF_INIT(SIZE_MAX / 2);
-	struct json j = { .out = &text };
+	auto_buf struct buf repaired = BUF_INIT(SIZE_MAX / 2);
+	struct json j = { .out = text };
 
 	utf8_repair(&repaired, bytes, len);
 	json_open(&j, NULL, '{');
 	json_bytes(&j, key, buf_str(&repaired),
 		   snippet_cut(buf_str(&repaired), repaired.len, characters));
 	json_close(&j);
-	buf_add_char(&text, '\n');
-	if (text.dropped || repaired.dropped)
-		exchange_fail(x, &(struct failure){ .err = { .code = ERR_SYS,
-							     .msg = "no memory for the answer" } });
-	else
-		exchange_reply(x, status, &text);
+	buf_add_char(text, '\n');
+	text->dropped += repaired.dropped;
 }
 
 /* As its validation words it: a list of what is wrong, and where. */
@@ -105,20 +101,25 @@ static void add_detail(struct buf *out, const struct vial_result *result)
 		buf_printf(out, "SystemExit: %d\n", result->exit_code);
 }
 
-static void answer(struct snippet *s, const struct vial_result *result, const struct buf *note)
+static unsigned render(struct buf *text, const struct snippet *s, const struct vial_result *result,
+		       const struct buf *note)
 {
 	static const char late[] = "Execution timed out";
 	auto_buf struct buf detail = BUF_INIT(SIZE_MAX / 2);
 
+	(void)s;
 	(void)note;
 	if (result->timed_out) {
-		reply(s->x, 408, "detail", late, strlen(late), DETAIL_CHARACTERS);
-	} else if (result->outcome == VIAL_EXITED && result->exit_code == 0) {
-		reply(s->x, 200, "output", result->out.data, result->out.len, OUTPUT_CHARACTERS);
-	} else {
-		add_detail(&detail, result);
-		reply(s->x, 400, "detail", buf_str(&detail), detail.len, DETAIL_CHARACTERS);
+		write_text(text, "detail", late, strlen(late), DETAIL_CHARACTERS);
+		return 408;
 	}
+	if (result->outcome == VIAL_EXITED && result->exit_code == 0) {
+		write_text(text, "output", result->out.data, result->out.len, OUTPUT_CHARACTERS);
+		return 200;
+	}
+	add_detail(&detail, result);
+	write_text(text, "detail", buf_str(&detail), detail.len, DETAIL_CHARACTERS);
+	return 400;
 }
 
 /* ---- the request ----------------------------------------------------------------------- */
@@ -179,6 +180,6 @@ void exec_post(struct exchange *x, void *arg)
 	}
 	s->timeout_ms = TIMEOUT_MS;
 	s->wrapper = mentions_exit(&s->source.code) ? wrapper : NULL;
-	s->answer = answer;
+	s->render = render;
 	snippet_start(s);
 }

@@ -48,29 +48,32 @@ static void refuse(struct exchange *x, const char *text)
 	exchange_fail(x, &f);
 }
 
-static void reply(struct exchange *x, const char *status, const struct buf *out,
-		  const struct buf *err)
+static void write_text(struct buf *text, const char *status, const struct buf *out,
+		       const struct buf *err)
 {
-	auto_buf struct buf text = BUF_INIT(SIZE_MAX / 2); /* bounded by what a run may say */
-	struct json j = { .out = &text };
+	struct json j = { .out = text };
 
 	json_open(&j, NULL, '{');
 	write_answer(&j, status, buf_str(out), out->len, buf_str(err), err->len);
 	json_close(&j);
-	buf_add_char(&text, '\n');
-	if (text.dropped || out->dropped || err->dropped)
-		exchange_fail(x, &(struct failure){ .err = { .code = ERR_SYS,
-							     .msg = "no memory for the answer" } });
-	else
-		exchange_reply(x, 200, &text);
+	buf_add_char(text, '\n');
+	text->dropped += out->dropped + err->dropped;
 }
 
-static void reply_timeout(struct exchange *x)
+static void write_timeout(struct buf *text)
 {
 	auto_buf struct buf out = BUF_INIT(1), err = BUF_INIT(16);
 
 	buf_add_str(&err, "Timed out\n");
-	reply(x, "timeout", &out, &err);
+	write_text(text, "timeout", &out, &err);
+}
+
+static void reply_timeout(struct exchange *x)
+{
+	auto_buf struct buf text = BUF_INIT(256);
+
+	write_timeout(&text);
+	exchange_reply(x, 200, &text);
 }
 
 /* ---- what the program wrote ------------------------------------------------------------ */
@@ -134,21 +137,23 @@ static void explain(struct buf *err, const struct vial_result *result)
 			   sigabbrev_np(result->signal) ? sigabbrev_np(result->signal) : "?");
 }
 
-static void answer(struct snippet *s, const struct vial_result *result, const struct buf *note)
+static unsigned render(struct buf *text, const struct snippet *s, const struct vial_result *result,
+		       const struct buf *note)
 {
 	auto_buf struct buf out = BUF_INIT(SIZE_MAX / 2), err = BUF_INIT(SIZE_MAX / 2);
 	bool is_fine = result->outcome == VIAL_EXITED && result->exit_code == 0;
 
 	if (result->timed_out) {
-		reply_timeout(s->x);
-		return;
+		write_timeout(text);
+		return 200;
 	}
 	add_stream(&out, &result->out, s->max_characters);
 	add_errors(&err, result, s->max_characters);
 	if (!is_fine)
 		explain(&err, result);
 	buf_add(&err, buf_str(note), note->len);
-	reply(s->x, is_fine ? "completed" : "error", &out, &err);
+	write_text(text, is_fine ? "completed" : "error", &out, &err);
+	return 200;
 }
 
 /* ---- the request ----------------------------------------------------------------------- */
@@ -258,7 +263,7 @@ void execute_post(struct exchange *x, void *arg)
 		return;
 	}
 	s->keeps_files = true;
-	s->answer = answer;
+	s->render = render;
 	snippet_start(s);
 }
 

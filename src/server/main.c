@@ -19,6 +19,7 @@
 #include "lib/host.h"
 #include "server/lockdown.h"
 #include "server/server.h"
+#include "server/shelver.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -218,6 +219,25 @@ static int open_server(struct server *s, const struct words *w, struct err *e)
 	return 0;
 }
 
+/* What POST /execute leaves is kept in a directory, where the operator names one. */
+static int open_shelf(struct server *s, struct err *e)
+{
+	const char *path = getenv("OUTPUT_DATA_PATH");
+	auto_buf struct buf note = BUF_INIT(16 << 10);
+	auto_close int dir = -1;
+	struct shelver *shelver = NULL;
+
+	if (!path || !path[0])
+		return 0;
+	if (shelver_start(&shelver, &dir, s->loop, path, e) < 0)
+		return err_context(e, "OUTPUT_DATA_PATH");
+	shelf_load(&s->shelf, dir, &note);
+	s->shelf.shelver = shelver; /* from here on: what is there need not be written */
+	if (note.len)
+		(void)fprintf(stderr, "vial-server: %s: %s", path, buf_str(&note));
+	return 0;
+}
+
 static int start(struct process *p, const struct words *w, struct err *e)
 {
 	struct server *s = &p->server;
@@ -225,7 +245,7 @@ static int start(struct process *p, const struct words *w, struct err *e)
 	if (close_range(LISTEN_FD + (unsigned)w->listeners, ~0u, 0) < 0)
 		return err_sys(e, "descriptors");
 	if (loop_create(&s->loop, e) < 0 || watch_signals(p, e) < 0 || watch_keeper(p, e) < 0 ||
-	    open_server(s, w, e) < 0)
+	    open_server(s, w, e) < 0 || open_shelf(s, e) < 0)
 		return -1;
 	if (lockdown_enter((uid_t)w->uid, e) < 0)
 		return -1;
@@ -245,6 +265,7 @@ static void finish(struct process *p)
 	runs_forget(s);
 	sessions_forget(s);
 	snippets_forget(s);
+	shelver_free(s->shelf.shelver);
 	shelf_done(&s->shelf);
 	environments_done(&s->environments);
 	vial_close(s->host);

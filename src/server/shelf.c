@@ -1,5 +1,8 @@
 #include "server/shelf.h"
 
+#include "engine/workspace.h"
+#include "server/shelver.h"
+
 #include <string.h>
 
 struct shelf_file {
@@ -71,8 +74,10 @@ static void make_way(struct shelf *shelf, const char *name)
 {
 	for (size_t i = shelf->count; i-- > 0;) {
 		const char *other = shelf->files[i]->name;
-		if (strcmp(other, name) == 0 || is_below(other, name) || is_below(name, other))
-			remove_at(shelf, i);
+		if (strcmp(other, name) != 0 && !is_below(other, name) && !is_below(name, other))
+			continue;
+		shelver_remove(shelf->shelver, other);
+		remove_at(shelf, i);
 	}
 }
 
@@ -94,6 +99,7 @@ static const char *put(struct shelf *shelf, const char *name, const struct vial_
 	shelf->files = files;
 	shelf->files[shelf->count++] = f;
 	shelf->bytes += f->len;
+	shelver_put(shelf->shelver, name, f->bytes, f->len);
 	return NULL;
 }
 
@@ -144,16 +150,6 @@ int shelf_lend(struct loan **ret, const struct shelf *shelf, struct vial_job *jo
 	return 0;
 }
 
-/* ---- and back -------------------------------------------------------------------------- */
-
-static bool is_changed(const struct vial_result *result, const char *path)
-{
-	for (size_t i = 0; i < result->changed_count; i++)
-		if (strcmp(result->changed[i].path, path) == 0)
-			return true;
-	return false;
-}
-
 /* Which the next run would take for a pattern, or the interpreter for its own. */
 static bool has_odd_name(const char *path)
 {
@@ -163,6 +159,63 @@ static bool has_odd_name(const char *path)
 static void say(struct buf *note, const char *path, const char *why)
 {
 	buf_printf(note, "%s was not kept: %s\n", path, why);
+}
+
+/* As deep as `everything` goes, and no dots. */
+static bool is_ordinary(const char *path)
+{
+	size_t depth = 1;
+
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/'))
+		depth++;
+	return depth <= sizeof(everything) / sizeof(everything[0]) && path[0] != '.' &&
+	       !strstr(path, "/.") && !has_odd_name(path);
+}
+
+/* ---- from a directory ------------------------------------------------------------------ */
+
+struct loading {
+	struct shelf *shelf;
+	struct workspace dir;
+	struct buf *note;
+};
+
+static bool load_file(const struct workspace_entry *entry, void *arg)
+{
+	struct loading *l = arg;
+	auto_buf struct buf bytes = BUF_INIT(SHELF_BYTES_MAX);
+	struct err e;
+	const char *why = NULL;
+
+	if (!is_ordinary(entry->path))
+		return true;
+	if (workspace_read(&bytes, &l->dir, entry->path, &e) < 0)
+		why = e.msg;
+	else
+		why = put(l->shelf, entry->path,
+			  &(struct vial_bytes){ buf_str(&bytes), bytes.len, 0 });
+	if (why)
+		say(l->note, entry->path, why);
+	return l->shelf->count < SHELF_FILES_MAX;
+}
+
+void shelf_load(struct shelf *shelf, int dir, struct buf *note)
+{
+	struct loading l = { shelf, { .fd = dir }, note };
+	struct timespec mark;
+
+	workspace_mark(&mark);
+	(void)workspace_walk(&l.dir, &mark, load_file, &l);
+}
+
+/* ---- and back -------------------------------------------------------------------------- */
+
+static bool is_changed(const struct vial_result *result, const char *path)
+{
+	for (size_t i = 0; i < result->changed_count; i++)
+		if (strcmp(result->changed[i].path, path) == 0)
+			return true;
+	return false;
 }
 
 static void take_back(struct shelf *shelf, const struct loan *loan,

@@ -17,15 +17,20 @@ enum {
 };
 
 struct shelf_file;
+struct shelver;
 
 struct shelf {
 	struct shelf_file **files;
 	size_t count, bytes;
+	struct shelver *shelver; /* who writes them to a directory; NULL: nobody; borrowed */
 };
 
 struct loan; /* what one run was given */
 
 void shelf_done(struct shelf *shelf);
+
+/* All that is in a directory, so far as it fits; `note` as below. */
+void shelf_load(struct shelf *shelf, int dir, struct buf *note);
 
 /* Into the job, which will export what shelf_return() wants to know. */
 int shelf_lend(struct loan **ret, const struct shelf *shelf, struct vial_job *job,

@@ -32,7 +32,12 @@ struct snippet *snippet_create(struct server *server, struct exchange *x)
 	}
 	memcpy(body, bytes, len + 1);
 	*s = (struct snippet){
-		.server = server, .x = x, .body = body, .body_len = len, .max_characters = -1
+		.server = server,
+		.x = x,
+		.body = body,
+		.body_len = len,
+		.max_characters = -1,
+		.text = BUF_INIT(SIZE_MAX / 2), /* bounded by what a run may say */
 	};
 	LIST_INSERT_HEAD(&server->snippets, s, link);
 	return s;
@@ -42,6 +47,7 @@ void snippet_free(struct snippet *s)
 {
 	LIST_REMOVE(s, link);
 	free(s->body);
+	buf_done(&s->text);
 	loan_free(s->loan);
 	source_done(&s->source);
 	free(s);
@@ -95,6 +101,23 @@ bool snippet_is_json(const char *type)
 
 /* ---- one run --------------------------------------------------------------------------- */
 
+static void send_answer(struct snippet *s)
+{
+	struct failure f = { .status = 0 };
+
+	(void)err_set(&f.err, ERR_SYS, "no memory for the answer");
+	if (s->x && s->text.dropped)
+		exchange_fail(s->x, &f);
+	else if (s->x)
+		exchange_reply(s->x, s->status, &s->text);
+	snippet_free(s);
+}
+
+static void on_written(struct shelver_wait *w)
+{
+	send_answer(holder_of(w, struct snippet, wait));
+}
+
 static void on_end(const struct vial_result *result, const struct err *e, void *arg)
 {
 	struct snippet *s = arg;
@@ -112,11 +135,16 @@ static void on_end(const struct vial_result *result, const struct err *e, void *
 	}
 	if (result && s->loan && result->outcome != VIAL_CANCELLED)
 		shelf_return(&s->server->shelf, s->loan, result, &note);
-	if (s->x && result)
-		s->answer(s, result, &note);
-	else if (s->x)
-		exchange_fail(s->x, &(struct failure){ .err = *e });
-	snippet_free(s);
+	if (!s->x || !result) {
+		if (s->x)
+			exchange_fail(s->x, &(struct failure){ .err = *e });
+		snippet_free(s);
+		return;
+	}
+	s->status = s->render(&s->text, s, result, &note);
+	s->wait.on_done = on_written;
+	if (!s->loan || !shelver_wait(s->server->shelf.shelver, &s->wait))
+		send_answer(s);
 }
 
 static void on_gone(void *arg)
@@ -124,7 +152,8 @@ static void on_gone(void *arg)
 	struct snippet *s = arg;
 
 	s->x = NULL;
-	pool_cancel(s->run); /* on_end follows, now or later */
+	if (s->run)
+		pool_cancel(s->run); /* on_end follows, now or later */
 }
 
 static int set_program(struct snippet *s, struct vial_job *job, struct err *e)

@@ -5,6 +5,7 @@
  */
 #include "server/server.h"
 #include "server/shelf.h"
+#include "server/shelver.h"
 #include "server/source.h"
 
 struct snippet {
@@ -19,8 +20,12 @@ struct snippet {
 	const char *wrapper; /* a program that runs SNIPPET_NAME; NULL: the text is the program */
 	bool keeps_files;    /* shares the shelf */
 	struct loan *loan;
-	/* The end of it, with a result; the client is still there. */
-	void (*answer)(struct snippet *s, const struct vial_result *result, const struct buf *note);
+	/* The answer's text, and its status. */
+	unsigned (*render)(struct buf *out, const struct snippet *s,
+			   const struct vial_result *result, const struct buf *note);
+	unsigned status;
+	struct buf text;
+	struct shelver_wait wait; /* until its files are written */
 	LIST_ENTRY(snippet) link;
 };
 

@@ -5,6 +5,14 @@ import re
 MILLION = "x" * 1000000
 
 
+KNOWN = {"http_status", "json", "json_in", "json_regex", "json_not_regex", "json_len", "json_keys",
+         "headers", "body_is_json", "max_seconds", "min_seconds", "total_max_seconds"}
+
+
+def unknown(expect):
+    return ["the case expects %s, which is unknown here" % key for key in set(expect) - KNOWN]
+
+
 def fill(value, places):
     """The value with every {PLACE} in its strings replaced."""
     if isinstance(value, str):

@@ -1,7 +1,9 @@
 """POST /execute and POST /exec: other systems' clients, their words."""
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -260,6 +262,78 @@ class Files(Execute):
         self.assertEqual(self.daemon.ask("POST", "/exec", {"code": "import os; print(os.listdir())"})[1],
                          {"output": "['main.py']\n"})
         self.assert_out("import os; os.remove('mine')", "")
+
+
+class OutputPath(Execute):
+    """OUTPUT_DATA_PATH: what programs leave is there, and what is there they find."""
+    owner = 12345
+
+    @classmethod
+    def setUpClass(cls):
+        cls.tmp = tempfile.mkdtemp(prefix="vial-output-")
+        os.chmod(cls.tmp, 0o755)
+        cls.path = os.path.join(cls.tmp, "made/here")
+        os.makedirs(os.path.join(cls.path, "sub"))
+        for name in ("data.csv", "sub/x", ".hidden"):
+            with open(os.path.join(cls.path, name), "w", encoding="utf-8") as file:
+                file.write("of " + name)
+        os.symlink("/etc/passwd", os.path.join(cls.path, "link"))
+        if os.geteuid() == 0:
+            for path, _, names in os.walk(cls.path):
+                for name in ["."] + names:
+                    os.chown(os.path.join(path, name), cls.owner, cls.owner, follow_symlinks=False)
+        os.environ["OUTPUT_DATA_PATH"] = cls.path
+        try:
+            super().setUpClass()
+        finally:
+            del os.environ["OUTPUT_DATA_PATH"]
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        shutil.rmtree(cls.tmp)
+
+    def read(self, name):
+        with open(os.path.join(self.path, name), encoding="utf-8") as file:
+            return file.read()
+
+
+class Directory(OutputPath):
+    def test_what_is_there_is_found(self):
+        self.assert_out("import os\nprint(os.path.exists('.hidden'), os.path.lexists('link'),\n"
+                        "      open('data.csv').read(), open('sub/x').read())",
+                        "False False of data.csv of sub/x\n")
+
+    def test_what_is_left_is_there_with_the_answer(self):
+        for number in range(5):
+            self.assert_out("import os\nos.makedirs('d/e', exist_ok=True)\n"
+                            "open('d/e/f', 'w').write('%d' * 100000)" % number, "")
+            self.assertEqual(self.read("d/e/f"), str(number) * 100000)
+        about = os.stat(os.path.join(self.path, "d/e/f"))
+        self.assertLess(abs(about.st_mtime - time.time()), 60)
+        self.assertEqual(about.st_mode & 0o7777, 0o644)
+        if os.geteuid() == 0:
+            self.assertEqual(about.st_uid, self.owner)
+        self.assert_out("import os; os.remove('d/e/f')", "")
+        self.assertFalse(os.path.exists(os.path.join(self.path, "d")))
+        self.assertEqual(self.read(".hidden"), "of .hidden")
+
+    def test_nothing_is_written_through_a_link(self):
+        os.symlink(self.tmp, os.path.join(self.path, "way-out"))
+        self.assert_out("import os; os.mkdir('way-out'); open('way-out/f', 'w').write('x')", "")
+        self.assertFalse(os.path.exists(os.path.join(self.tmp, "f")))
+        self.assertIn("was not written", self.daemon.log())
+        self.assert_out("print(open('way-out/f').read())", "x\n") # but it is kept
+
+
+class Writer(OutputPath):
+    def test_it_can_go(self):
+        with open("/proc/%d/task/%d/children" % ((self.daemon.server_pid(),) * 2), encoding="ascii") as file:
+            writer = int(file.read().split()[0])
+        os.kill(writer, 9)
+        self.assert_out("open('later', 'w').write('x')", "")
+        self.assert_out("print(open('later').read())", "x\n")
+        self.assertIn("not written any more", self.daemon.log())
 
 
 class Exec(daemon.Case):

@@ -5,11 +5,16 @@ import shutil
 import subprocess
 import tempfile
 import time
+import urllib.request
 
+import daemon
 from expect import check_seconds, fill, short
 
 SCRIPTS = "tools/local-sandbox"
+SERVER = "start_local_sandbox.sh" # does not end by itself
 PATIENCE_S = 180
+KNOWN = {"exit_code", "exit_code_not", "stdout", "stderr", "stdout_regex", "stderr_regex", "exists",
+         "absent", "max_seconds", "min_seconds"}
 
 
 class Adapter:
@@ -41,7 +46,13 @@ class Adapter:
         return [*words, "-c", given["code"]], env
 
     def check(self, done, seconds, expect):
-        wrong = []
+        wrong = ["the case expects %s, which is unknown here" % key for key in set(expect) - KNOWN]
+        for path in expect.get("exists", []):
+            if not os.path.exists(path):
+                wrong.append("%s is not there" % path)
+        for path in expect.get("absent", []):
+            if os.path.exists(path):
+                wrong.append("%s is there" % path)
         if done.returncode != expect.get("exit_code", done.returncode):
             wrong.append("exit code %d, expected %d" % (done.returncode, expect["exit_code"]))
         if done.returncode == expect.get("exit_code_not"):
@@ -55,10 +66,29 @@ class Adapter:
                     stream, short(text), expect[stream + "_regex"]))
         return wrong + check_seconds(seconds, expect, self.context.slack)
 
+    def serve(self, words, env, tmp):
+        """A server: it ends well if it answers before it is told to end."""
+        port = env.setdefault("SANDBOX_PORT", str(daemon.free_port()))
+
+        def answers():
+            try:
+                with urllib.request.urlopen("http://127.0.0.1:%s/" % port, timeout=5) as answer:
+                    return answer.status == 200
+            except OSError:
+                return False
+        process = subprocess.Popen(words, env=env, cwd=tmp, text=True, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        ready = daemon.wait_until(lambda: process.poll() is not None or answers())
+        process.terminate()
+        out, err = process.communicate(timeout=PATIENCE_S)
+        return subprocess.CompletedProcess(words, process.returncode if ready else 1, out, err)
+
     def one(self, given, expect, tmp):
         words, env = self.command(given, tmp)
         start = time.monotonic()
         try:
+            if given["command"] == SERVER:
+                return self.check(self.serve(words, env, tmp), time.monotonic() - start, expect)
             done = subprocess.run(words, env=env, cwd=tmp, input=given.get("stdin", ""), text=True,
                                   errors="replace", capture_output=True, timeout=PATIENCE_S,
                                   check=False)

@@ -5,7 +5,7 @@ import threading
 import time
 import urllib.parse
 
-from expect import MILLION, check_body, check_headers, check_seconds, fill
+from expect import MILLION, check_body, check_headers, check_seconds, fill, unknown
 
 HELLO = {"json": {"generated_code": "print('healthy')", "timeout": 10, "language": "python"}}
 HEALTHY = {"http_status": 200, "json": {"process_status": "completed", "stdout": "healthy\n"},
@@ -71,7 +71,7 @@ class Adapter:
             client.close()
             return ["no answer: %s: %s" % (type(problem).__name__, problem)], True
         allowed = expect.get("http_status", status)
-        wrong = []
+        wrong = unknown(expect)
         if status not in (allowed if isinstance(allowed, list) else [allowed]):
             wrong.append("HTTP status %d, expected %s" % (status, allowed))
         wrong += check_body(body, expect) + check_headers(headers, expect) + \

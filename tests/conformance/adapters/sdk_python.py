@@ -360,8 +360,9 @@ CHECKS = {
 class Trial:
     """A case being carried out."""
 
-    def __init__(self, case, slack):
-        self.given, self.expect, self.slack = case["input"], case["expect"], slack
+    def __init__(self, case, context):
+        self.given, self.expect = case["input"], case["expect"]
+        self.slack, self.url = context.slack, context.url
         self.module = importlib.import_module("vial." + MODULES[case["seed"]])
         self.kind = getattr(self.module, self.given["class"])
         self.builder = Builder(self.module)
@@ -374,6 +375,8 @@ class Trial:
         init = {**self.init, **more}
         if self.given["class"] == "CodeExecutorTool":
             init.setdefault("file_repository", self.repository)
+        if self.given["class"] == "LocalSandbox":
+            init.setdefault("uri", self.url)
         return self.kind(**init)
 
     async def call(self, step):
@@ -472,4 +475,4 @@ class Adapter:
     def run(self, case):
         given = case["input"].get("env")
         with environment(given or {}, complete=given is not None):
-            return asyncio.run(Trial(case, self.context.slack).run())
+            return asyncio.run(Trial(case, self.context).run())
