@@ -7,6 +7,7 @@ import asyncio
 import base64
 import concurrent.futures
 import contextlib
+import enum
 import hashlib
 import importlib
 import inspect
@@ -14,9 +15,11 @@ import os
 import re
 import statistics
 import sys
+import tempfile
+import threading
 import time
 
-from expect import check_seconds, short
+from expect import check_seconds, fill, short
 
 MODULES = ("agentfly", "toolweaver", "nemo", "claw", "codemie")  # by the number of the seed
 ABSENT = object()
@@ -51,10 +54,12 @@ class Repository:
 
 
 class Builder:
-    """Makes Python objects of a case's JSON."""
+    """Makes Python objects of a case's JSON.  Expressions see the variables as they are later."""
 
     def __init__(self, module):
-        self.module, self.variables = module, {}
+        self.module = module
+        self.scope = {"raise_keyerror": raise_keyerror,
+                      "async_identity_times_2": async_identity_times_2}
 
     def make(self, value):
         if isinstance(value, list):
@@ -62,9 +67,9 @@ class Builder:
         if not isinstance(value, dict):
             return value
         if "$pyexpr" in value:
-            return eval(value["$pyexpr"], {**globals(), "host": self.variables, **self.variables})
+            return eval(value["$pyexpr"], self.scope)  # the cases are ours
         if "$var" in value:
-            return self.variables.setdefault(value["$var"], self.make(value.get("value")))
+            return self.scope.setdefault(value["$var"], self.make(value.get("value")))
         if "$new" in value:
             kwargs = self.make(value.get("kwargs", {}))
             if "content_b64" in value:
@@ -76,6 +81,18 @@ class Builder:
 
 
 # ---- helpers -----------------------------------------------------------------------------------
+
+class Found(list):
+    """What was found; or how much, for who asks for a number."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        return len(self) == other if isinstance(other, int) else list(self) == other
+
+    def __le__(self, other):
+        return len(self) <= other
+
 
 class Helpers:
     """Calls that are not methods of the class, with the plain meaning of their names."""
@@ -97,10 +114,12 @@ class Helpers:
         return self.object
 
     def host_var(self, name):
-        return self.trial.builder.variables[name]
+        return self.trial.builder.scope[name]
 
     async def gather(self, calls):
-        return await asyncio.gather(*[getattr(self.object, name)(*args) for name, *args in calls])
+        return await asyncio.gather(*[self.trial.call(
+            call if isinstance(call, dict) else {"call": call[0], "args": call[1:]})
+            for call in calls])
 
     async def parallel_execute(self, calls, workers=4):
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
@@ -157,7 +176,7 @@ class Helpers:
                     command = file.read().replace(b"\0", b" ").decode("utf-8", "replace")
                 if words and int(pid) != os.getpid() and all(word in command for word in words):
                     found.append(command)
-        return found
+        return Found(found)
 
     # seed 4
 
@@ -215,9 +234,11 @@ class Helpers:
     def pool_size(self):
         return self._manager().pool_size
 
-    def occupy_pool(self, *_args):
+    def occupy_pool(self, seconds=None):
         for _ in range(self.object.config.max_pod_pool_size):
             self.leases.enter_context(self._manager().lease(self.object.config))
+        if seconds is not None:
+            threading.Timer(seconds, self.leases.close).start()
 
     def kill_backend_session(self, *_args):
         for session in list(self._manager()._sessions.values()):
@@ -248,7 +269,7 @@ def environment(variables, complete):
 
 def plain(value):
     """As JSON has it."""
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)) and not isinstance(value, Found):
         return [plain(item) for item in value]
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
@@ -268,6 +289,8 @@ def text_of(value):
 
 def equal(value, want):
     value = plain(value)
+    if isinstance(value, enum.Enum) and isinstance(want, str):
+        value = value.name if want in type(value).__members__ else value.value
     return [] if value == want and isinstance(value, bool) == isinstance(want, bool) else \
         ["is %s, expected %s" % (short(value, 300), short(want))]
 
@@ -473,6 +496,18 @@ class Adapter:
         pass
 
     def run(self, case):
-        given = case["input"].get("env")
-        with environment(given or {}, complete=given is not None):
-            return asyncio.run(Trial(case, self.context).run())
+        with tempfile.TemporaryDirectory(prefix="vial-conformance-") as tmp:
+            case = fill(case, {"{TMP}": tmp})
+            for name, text in case["input"].get("files", {}).items():
+                path = os.path.join(tmp, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            given = case["input"].get("env")
+            before = os.getcwd()
+            os.chdir(tmp)
+            try:
+                with environment(given or {}, complete=given is not None):
+                    return asyncio.run(Trial(case, self.context).run())
+            finally:
+                os.chdir(before)

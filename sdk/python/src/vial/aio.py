@@ -291,17 +291,18 @@ class AsyncSession:
         return AsyncStream(self._talk, post(self._path + "/runs", body, None, streamed=True),
                            functions, self.id)
 
-    async def _post(self, what: str, body: Any) -> Dict[str, Any]:
-        request = Request("POST", self._path + what, encode(body), timeout=120)
+    async def _post(self, what: str, body: Any = None) -> Dict[str, Any]:
+        request = Request("POST", self._path + what, None if body is None else encode(body),
+                          timeout=120)
         return (await self._talk.send(request)).json()
 
     async def interrupt(self) -> bool:
         """As Ctrl-C would.  False: no step was under way."""
-        return bool((await self._post("/interrupt", {})).get("interrupted"))
+        return bool((await self._post("/interrupt")).get("interrupted"))
 
     async def reset(self) -> None:
         """A fresh interpreter and workspace, under the same id."""
-        await self._post("/reset", {})
+        await self._post("/reset")
 
     async def extend(self, lifetime: float) -> None:
         """Let it live for so many seconds from now."""

@@ -257,17 +257,18 @@ class Session:
         return Stream(self._talk, post(self._path + "/runs", body, None, streamed=True), functions,
                       self.id)
 
-    def _post(self, what: str, body: Any) -> Dict[str, Any]:
-        request = Request("POST", self._path + what, encode(body), timeout=120)
+    def _post(self, what: str, body: Any = None) -> Dict[str, Any]:
+        request = Request("POST", self._path + what, None if body is None else encode(body),
+                          timeout=120)
         return self._talk.send(request).json()
 
     def interrupt(self) -> bool:
         """As Ctrl-C would.  False: no step was under way."""
-        return bool(self._post("/interrupt", {}).get("interrupted"))
+        return bool(self._post("/interrupt").get("interrupted"))
 
     def reset(self) -> None:
         """A fresh interpreter and workspace, under the same id."""
-        self._post("/reset", {})
+        self._post("/reset")
 
     def extend(self, lifetime: float) -> None:
         """Let it live for so many seconds from now."""

@@ -1,0 +1,173 @@
+"""Sessions: state, values, rich results, callbacks, and how they end."""
+import asyncio
+import threading
+import time
+
+import pytest
+
+import vial
+
+
+@pytest.fixture
+def session(sandbox):
+    with sandbox.session() as made:
+        yield made
+
+
+class Peculiar(Exception):
+    """Nothing that a guest has heard of."""
+
+
+def test_state_and_values(session):
+    assert session.run("x = [1, 2]").value is None
+    result = session.run("x.append(3); x")
+    assert result.value == [1, 2, 3] and result.state == "kept" and result.ok
+    assert session.run("{'a': 2**80, 'b': None, 'c': [0.5, True, 'é']}").value == \
+        {"a": 2 ** 80, "b": None, "c": [0.5, True, "é"]}
+    assert session.run("return x", mode="function").value == [1, 2, 3]
+    assert session.run("print(x)", mode="script").stdout == "[1, 2, 3]\n"
+
+
+def test_values_that_json_cannot_say(session):
+    value = session.run("{1, 2}").value
+    assert isinstance(value, vial.Opaque) and value.text == "{1, 2}" and value.type_name == "set"
+    assert repr(value) == "{1, 2}" and value
+
+
+def test_rich_results(session):
+    code = "class P:\n    def _repr_html_(self): return '<b>x</b>'\n    def _repr_png_(self): return b'\\x89PNG'\nP()"
+    result = session.run(code)
+    assert result.rich.html == "<b>x</b>" and result.rich.png == b"\x89PNG"
+    assert result._repr_html_() == "<b>x</b>" and result._repr_png_() == b"\x89PNG"
+    assert result._repr_mimebundle_()["text/html"] == "<b>x</b>"
+
+
+def test_globals_and_failures(session):
+    assert session.run("a + b", globals={"a": 1, "b": 2}).value == 3
+    result = session.run("def f():\n    raise KeyError('k')\nf()")
+    assert result.exception.type == "KeyError" and result.exception.frames[-1].name == "f"
+    with pytest.raises(KeyError) as caught:
+        session.run("f()", check=True)
+    assert caught.value.args == ("k",)
+    assert session.run("a").value == 1
+
+
+def test_callbacks(session):
+    main = threading.current_thread()
+    seen = []
+
+    def add(a, b=1):
+        seen.append(threading.current_thread() is main)
+        return a + b
+
+    async def slow(n):
+        await asyncio.sleep(0.3)
+        return n
+    callbacks = {"add": add, "slow": slow}
+    assert session.run("add(1, b=2) + add(1)", callbacks=callbacks).value == 5
+    assert seen == [True, True]
+    start = time.monotonic()
+    code = "import asyncio\nreturn await asyncio.gather(*[slow(n) for n in range(5)])"
+    assert session.run(code, mode="function", callbacks=callbacks).value == [0, 1, 2, 3, 4]
+    assert time.monotonic() - start < 1.2
+
+
+def test_exceptions_of_callbacks_travel(session):
+    error = Peculiar("mine")
+
+    def bad(kind):
+        raise {"key": KeyError("k"), "own": error}[kind]
+    code = "try:\n    bad('key')\nexcept KeyError as e:\n    r = e.args[0]\nr"
+    assert session.run(code, callbacks=[bad]).value == "k"
+    with pytest.raises(Peculiar) as caught:
+        session.run("bad('own')", callbacks=[bad], check=True)
+    assert caught.value is error
+    result = session.run("f()", callbacks={"f": lambda: object()})
+    assert result.exception.type == "TypeError" and "JSON" in result.exception.message
+
+
+def test_output_as_it_comes(session):
+    seen = []
+    session.run("import time\nprint(1, flush=True)\ntime.sleep(0.2)\nprint(2)",
+                on_output=lambda stream, text: seen.append((stream, text)))
+    assert "".join(text for _, text in seen) == "1\n2\n" and len(seen) >= 2
+    events = list(session.stream("print(3)\n4"))
+    assert isinstance(events[-1], vial.Finished) and events[-1].result.value == 4
+
+
+def test_time(session):
+    session.run("x = 1")
+    result = session.run("while True: pass", timeout=0.3)
+    assert result.timed_out and result.state == "kept"
+    assert session.run("x").value == 1
+    threading.Timer(0.3, session.interrupt).start()
+    assert session.run("import time; time.sleep(30)").interrupted
+    assert session.interrupt() is False
+
+
+def test_reset_and_the_end(sandbox):
+    session = sandbox.session(idle_timeout=60, lifetime=120)
+    session.run("x = 1")
+    session.reset()
+    assert session.run("x").exception.type == "NameError"
+    lost = session.run("import os; os._exit(3)")
+    assert lost.state == "lost" and session.run("1 + 1").value == 2
+    session.extend(300)
+    assert session.info().state == "idle" and session.info().id == session.id
+    assert session.id in [item.id for item in sandbox.sessions()]
+    assert sandbox.attach(session.id).run("2").value == 2
+    session.close()
+    session.close()
+    with pytest.raises(vial.NotFound):
+        session.run("1")
+
+
+def test_policy(sandbox):
+    with sandbox.session(policy={"block": ["os"]}) as session:
+        assert session.run("import os").exception.message == "Import 'os' not allowed"
+        assert session.run("import os", policy=None).ok
+
+
+def test_asyncio(daemon):
+    async def main():
+        sandbox = vial.AsyncSandbox(daemon)
+        async with sandbox.session() as session:
+            async def ask(n):
+                await asyncio.sleep(0.05)
+                return n * 2
+            result = await session.run("y = ask(4)\nreturn await y if hasattr(y, '__await__') else y",
+                                       mode="function", callbacks={"ask": ask})
+            assert result.value == 8
+            assert (await session.run("plain(1)", callbacks={"plain": lambda n: n + 1})).value == 2
+            steps = [session.run("print(%d)" % n) for n in range(20)]
+            assert [r.stdout for r in await asyncio.gather(*steps)] == ["%d\n" % n for n in range(20)]
+            with pytest.raises(Peculiar):
+                def bad():
+                    raise Peculiar("x")
+                await session.run("bad()", callbacks=[bad], check=True)
+            await session.reset()
+        session = await sandbox.session()
+        await session.aclose()
+    asyncio.run(main())
+
+
+def test_many_sessions_at_once(daemon):
+    async def one(sandbox, n):
+        async with sandbox.session() as session:
+            await session.run("x = %d" % n)
+            return (await session.run("x")).value
+
+    async def main():
+        sandbox = vial.AsyncSandbox(daemon)
+        return await asyncio.gather(*[one(sandbox, n) for n in range(40)])
+    assert asyncio.run(main()) == list(range(40))
+
+
+@pytest.mark.parametrize(("language", "first", "second", "value"), [
+    ("javascript", "var x = 20", "x + 1", 21), ("ruby", "x = 20", "x + 1", 21)])
+def test_other_languages(sandbox, language, first, second, value):
+    if language not in [item["name"] for item in sandbox.environments()]:
+        pytest.skip(language + " is not installed")
+    with sandbox.session(language) as session:
+        session.run(first)
+        assert session.run(second).value == value
