@@ -17,6 +17,6 @@
 void python_loading(void);
 void python_prepare(void);
 
-/* In a guest that has its program, or its session's files: CALL_RENAMED when that will run under the name among the words,
- * CALL_PLAIN when this interpreter is as good as a fresh one for it. */
+/* In a guest that has its program, or its session's files: CALL_RENAMED when the program will run
+ * under the name among the words, CALL_PLAIN when this interpreter is as good as a fresh one. */
 int python_told(bool has_words, bool is_session);

@@ -151,7 +151,7 @@ void sandbox_discard(struct sandbox *box); /* whatever it is doing */
 void sandbox_free(struct sandbox *box);
 /* One order to the keeper about it; false: not now, or never again. */
 bool pool_tell(const struct sandbox *box, enum wire_kind kind, const struct limits *limits);
-bool pool_send_orders(struct pool *pool);  /* kills, interrupts; false: the keeper's ears are full */
+bool pool_send_orders(struct pool *pool);  /* that are due; false: the keeper's ears are full */
 void pool_on_keeper(struct watch *w, uint32_t events);
 
 /* ---- fit.c ----------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 """warm - interpreters, fresh and warm, for `run`."""
 import collections
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -21,14 +22,18 @@ LANGUAGES = {
     "python": Language(
         "/usr/bin/python3", ["-s"], "main.py",
         {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"},
-        ["python/sitecustomize.py"],
-        {"PYTHONPATH": "{boot}", "LD_PRELOAD": "{boot}/guest.so"}, True),
+        ["python/sitecustomize.py", "python/cold.py", "python/session"],
+        {"PYTHONPATH": "{boot}", "LD_PRELOAD": "{boot}/guest.so", "VIAL_SESSION": "{boot}/cold.py"},
+        True),
     "ruby": Language(
-        "/usr/bin/ruby", [], "main.rb", {}, ["ruby/boot.rb"],
-        {"RUBYOPT": "-r{boot}/boot.rb", "LD_PRELOAD": "{boot}/guest.so"}, True),
+        "/usr/bin/ruby", [], "main.rb", {}, ["ruby/boot.rb", "ruby/session.rb"],
+        {"RUBYOPT": "-r{boot}/boot.rb", "LD_PRELOAD": "{boot}/guest.so",
+         "VIAL_SESSION": "{boot}/session.rb"}, True),
     "javascript": Language(
-        "/usr/bin/node", ["--max-old-space-size=384"], "main.js", {}, ["node/boot.js"],
-        {"NODE_OPTIONS": "--require={boot}/boot.js", "LD_PRELOAD": "{boot}/guest.so"}, False),
+        "/usr/bin/node", ["--max-old-space-size=384"], "main.js", {},
+        ["node/boot.js", "node/session.js", "node/session-code.js", "node/session-say.js"],
+        {"NODE_OPTIONS": "--require={boot}/boot.js", "LD_PRELOAD": "{boot}/guest.so",
+         "VIAL_SESSION": "{boot}/session.js"}, False),
 }
 
 
@@ -47,7 +52,11 @@ class Place:
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(folder)
         for name in LANGUAGES[language].boot:
-            shutil.copy(self.boot / name, folder)
+            source = self.boot / name
+            if source.is_dir():
+                shutil.copytree(source, os.path.join(folder, source.name))
+            else:
+                shutil.copy(source, folder)
         shutil.copy(self.shared_object, os.path.join(folder, "guest.so"))
         return folder
 
@@ -355,8 +364,55 @@ def what_fails_is_told(interpreter):
     return [] if expected else ["status %d, output %r, word %r" % (status, stdout + stderr, said)]
 
 
+STEPS = {  # the second needs the first; the last raises what shows where it is from
+    "python": ["import os, csv; x = 41", "[x + 1, os.environ.get('WHO'), os.path.exists('a/b'), csv.__file__]",
+               "1 / 0", "csv.py", "PYTHONHASHSEED"],
+    "ruby": ["x = 41", "[x + 1, ENV['WHO'], File.exist?('a/b')]", "raise 'x'", "set.rb", "RUBYLIB"],
+    "javascript": ["var x = 41", "[x + 1, process.env.WHO, require('fs').existsSync('a/b')]",
+                   "null.x", "package.json", "NODE_DEBUG"],
+}
+HIDING = {"csv.py": b"", "set.rb": b"", "package.json": b"{}"}
+
+
+def converse(interpreter, files, env):
+    """The results of three steps, and what the guest says at its end."""
+    talk, end = interpreter.arm()
+    sent = b"".join(record("f", name.encode() + b"\0" + content) for name, content in files.items())
+    sent += b"".join(record("e", pair.encode()) for pair in env) + record("l") + record("r")
+    talk.control.sendall(sent)
+    channel, results = talk.control.makefile("rwb"), []
+    ready = channel.readline()
+    for number, code in enumerate(STEPS[interpreter.language][:3], 1):
+        channel.write(json.dumps({"op": "run", "id": number, "code": code}).encode() + b"\n")
+        channel.flush()
+        results.append(json.loads(channel.readline() or b"{}"))
+    channel.close()
+    talk.control.shutdown(socket.SHUT_WR)
+    stdout, stderr, _ = talk.hold(b"", b"")
+    end()
+    return ready, results, stdout + stderr
+
+
+def a_session_is_served(interpreter):
+    """Also where the interpreter has to start afresh for it, and with no trace of ours."""
+    hiding, variable = STEPS[interpreter.language][3:]
+    wrong = []
+    for files, env in (({}, []), ({hiding: HIDING[hiding]}, []), ({}, [variable + "=0"])):
+        ready, results, printed = converse(interpreter, {"a/b": b"", **files}, ["WHO=me", *env])
+        value = results[1].get("value", {}).get("json") or []
+        trace = json.dumps(results[2].get("exception"))
+        if json.loads(ready or b"{}") != {"op": "ready"} or value[:3] != [42, "me", True] or \
+                "boot" in trace or printed:
+            wrong.append("%r %r: %r %r %r" % (files, env, ready, results, printed))
+        elif "csv.py" in files and value[3] != os.path.join(interpreter.place.box, "csv.py"):
+            wrong.append("%s: the zygote's was used: %r" % (hiding, value))
+    return wrong
+
+
 def tests(language):
     found = []
+    if language in STEPS:
+        found.append(("a_session_is_served", a_session_is_served))
     if language in DRAWS:
         found.append(("nothing_is_drawn_twice", nothing_is_drawn_twice))
         found.append(("nothing_loaded_is_drawn_twice", nothing_loaded_is_drawn_twice))

@@ -112,6 +112,31 @@ TEST(files_are_written_and_words_are_kept_in_order)
 	CHECK(read_whole(&got, "a/empty") == 0 && got.len == 0);
 }
 
+TEST(a_session_is_told_apart_from_a_program)
+{
+	AUTO(place_leave) struct place p;
+	auto_buf struct buf sent = BUF_INIT(1 << 20);
+	struct go_words words = { .is_session = true };
+	struct err e;
+
+	CHECK(place_enter(&p));
+	go_add(&sent, GO_RUN, NULL, 0);
+	CHECK_OK(receive(&words, sent.data, sent.len, &e));
+	CHECK(!words.is_session && words.len == 0);
+	free(words.bytes);
+	buf_reset(&sent);
+	go_add(&sent, GO_SESSION, NULL, 0);
+	go_add(&sent, GO_RUN, NULL, 0);
+	CHECK_OK(receive(&words, sent.data, sent.len, &e));
+	CHECK(words.is_session && words.len == 0);
+	free(words.bytes);
+	buf_reset(&sent);
+	go_add(&sent, GO_SESSION, "x", 1);
+	go_add(&sent, GO_RUN, NULL, 0);
+	CHECK_INT(receive_buf(&sent, &e), -1);
+	CHECK_STR(e.msg, "a session of 1 bytes");
+}
+
 TEST(a_record_may_come_in_any_pieces)
 {
 	AUTO(place_leave) struct place p;

@@ -68,6 +68,19 @@ _Noreturn static void say_done(const struct go_words *words, pid_t child)
 	_exit(WEXITSTATUS(status));
 }
 
+/* The driver is one of its files. */
+_Noreturn static void serve_session(int control)
+{
+	struct err e;
+
+	if (access("driver.sh", R_OK) < 0 || dup2(control, 3) < 0) {
+		err_sys(&e, "driver.sh");
+		go_fail(control, &e);
+	}
+	(void)execl("/bin/sh", "sh", "driver.sh", NULL);
+	_exit(127);
+}
+
 _Noreturn static void guest_main(const struct runtime *rt, bool is_warm, int control)
 {
 	struct go_words words = { 0 };
@@ -78,6 +91,8 @@ _Noreturn static void guest_main(const struct runtime *rt, bool is_warm, int con
 	if (go_receive(&words, control, &e) < 0)
 		go_fail(control, &e);
 	read_words(&w, &words, rt->source_name);
+	if (words.is_session)
+		serve_session(control);
 	pid_t child = is_warm ? fork() : 0;
 	if (child == 0) {
 		(void)execv("/bin/sh", (char *const *)w.args);
@@ -345,6 +360,7 @@ static void obey(struct standin *s, const struct wire_msg *msg, const int *fds, 
 	case WIRE_ARM:
 		s->arms++;
 		s->cold_arms += (msg->arm.flags & WIRE_COLD) != 0;
+		s->live_arms += (msg->arm.flags & WIRE_LIVE) != 0;
 		if (s->is_deaf)
 			return;
 		if (s->fail_arms) {
@@ -356,6 +372,11 @@ static void obey(struct standin *s, const struct wire_msg *msg, const int *fds, 
 		break;
 	case WIRE_KILL:
 		kill_box(s, b);
+		break;
+	case WIRE_SIGNAL:
+		s->signals++;
+		if (b && b->pid > 0)
+			(void)kill(-b->pid, SIGINT);
 		break;
 	case WIRE_NEXT:
 		next(s, b, msg);

@@ -3,7 +3,7 @@
  * standin - the other end of keeper/wire.h, for tests of the pool: real pipes, real cgroups,
  * a tmpfs of its own for each workspace and a process in it that speaks guest/go.h, but no
  * isolation.  Whatever the language, the code is a shell script; a compiler is the script
- * with STAGE=compile.
+ * with STAGE=compile, and a session's driver is its file driver.sh, whose channel is descriptor 3.
  */
 #include "base/loop.h"
 #include "keeper/wire.h"
@@ -30,8 +30,8 @@ struct standin {
 	struct cgroup_host *cgroups;
 	const struct environments *environments;
 	struct standin_box boxes[64];
-	unsigned arms, kills, nexts, filers; /* orders so far */
-	unsigned cold_arms;
+	unsigned arms, kills, nexts, filers, signals; /* orders so far */
+	unsigned cold_arms, live_arms;
 	/* what goes wrong: */
 	unsigned fail_arms;  /* of the next ones */
 	unsigned dead_arms;  /* of the next guests: they die before they hear a word */
