@@ -10,8 +10,8 @@
  *   session_request.c  what callers say
  *
  * An interpreter is a live sandbox (pool/live.h) and belongs to one session.  A session outlives
- * it: one that dies, or has to be killed, is replaced when the next step comes.  Whoever is killed is
- * let go of at once; its end is no longer of interest, and nobody waits for it.
+ * it: one that dies, or has to be killed, is replaced when the next step comes.  Whoever is
+ * killed is let go of at once; its end is no longer of interest, and nobody waits for it.
  */
 #include "pool/live.h"
 #include "server/driver.h"
@@ -118,7 +118,7 @@ void session_refuse(struct session *s, const struct failure *f); /* all that wai
 
 void session_drop(struct session *s); /* end its interpreter, and forget it */
 void session_hold(struct session *s); /* no step for a moment */
-/* End its interpreter and what runs there; `f` is why, and the answer to what waits for its turn. */
+/* End its interpreter and what runs there; `f` is why, and the answer to what waits. */
 void session_stop(struct session *s, const struct failure *f);
 void session_close(struct session *s, const char *why); /* the same, and the session is no more */
 

@@ -152,10 +152,9 @@ TEST(members_are_found_one_by_one)
 	size_t at = 0;
 	ROOM;
 
-	CHECK_INT(
-		CHECK_TEXT(
-			"{ \"a\" : [1, {\"x\":\"}\"}] ,\"b\":\"\\\"]\",\"\\u0063\": -12.5 ,\"d\":null}"),
-		0);
+	CHECK_INT(CHECK_TEXT("{ \"a\" : [1, {\"x\":\"}\"}] ,\"b\":\"\\\"]\","
+			     "\"\\u0063\": -12.5 ,\"d\":null}"),
+		  0);
 	CHECK(slice_next(&item, &at, s) && slice_is(item.key, "a"));
 	CHECK_INT(slice_kind(item.value), '[');
 	size_t in = 0;
