@@ -387,6 +387,16 @@ static int set_limit(const struct cgroup *cg, const struct cgroup_setting *row,
 	return err_sys(e, "cgroup %s: %s to %s", cg->name, text, row->file);
 }
 
+static int set_limits(const struct cgroup *cg, const struct limits *lim, struct err *e)
+{
+	const struct cgroup_host *host = cg->host;
+
+	for (const struct cgroup_setting *row = host->ops->settings; row->file; row++)
+		if ((host->controllers & row->controller) && set_limit(cg, row, lim, e) < 0)
+			return -1;
+	return 0;
+}
+
 static int make(struct cgroup *cg, const struct limits *lim, struct err *e)
 {
 	const struct cgroup_host *host = cg->host;
@@ -394,9 +404,8 @@ static int make(struct cgroup *cg, const struct limits *lim, struct err *e)
 	for (size_t i = 0; i < host->tree_count; i++)
 		if (make_dir(cg, i, e) < 0)
 			return -1;
-	for (const struct cgroup_setting *row = host->ops->settings; row->file; row++)
-		if ((host->controllers & row->controller) && set_limit(cg, row, lim, e) < 0)
-			return -1;
+	if (set_limits(cg, lim, e) < 0)
+		return -1;
 	return host->ops->prepare ? host->ops->prepare(cg, e) : 0;
 }
 
@@ -624,12 +633,8 @@ bool cgroup_renew(struct cgroup *cg, const struct limits *lim)
 		return false;
 	for (const struct cgroup_reset *row = host->ops->resets; row->file; row++)
 		if ((host->controllers & row->controller) &&
-		    cgroup_write(dir_of(cg, row->controller), row->file, "0") < 0)
+		    cgroup_write(dir_of(cg, row->controller), row->file, row->text) < 0 &&
+		    (row->need == ALWAYS || errno != ENOENT))
 			return false;
-	/* Its CPU limit was lifted at the end. */
-	for (const struct cgroup_setting *row = host->ops->settings; row->file; row++)
-		if ((host->controllers & row->controller & CGROUP_CPU) &&
-		    set_limit(cg, row, lim, &ignored) < 0)
-			return false;
-	return true;
+	return set_limits(cg, lim, &ignored) == 0;
 }

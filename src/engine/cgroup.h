@@ -94,7 +94,7 @@ struct cgroup_usage {
 int cgroup_usage(struct cgroup_usage *ret, struct cgroup *cg, struct err *e) MUST_USE;
 
 /*
- * Make a group whose processes are all gone as good as new, for another of the same limits.
+ * Make a group whose processes are all gone as good as new, with these limits.
  * False: it is not, and can only be freed.  Something in it would be taken for the next one's:
  * counters that cannot be set back, or memory that nobody gave back.
  */

@@ -75,7 +75,8 @@ struct cgroup_reading {
 
 struct cgroup_reset {
 	unsigned controller;
-	const char *file;
+	enum cgroup_need need;
+	const char *file, *text;
 };
 
 struct cgroup_ops {
@@ -87,7 +88,8 @@ struct cgroup_ops {
 	/* Descriptors for entering and watching, once the directories are there. */
 	int (*prepare)(struct cgroup *cg, struct err *e);
 	void (*rearm)(const struct cgroup *cg);
-	/* Accounts that a zero written to them takes back.  NULL: this version has none. */
+	/* What takes its accounts back, and lifts what stands in the way of other limits.  NULL: this
+	 * version has no such thing. */
 	const struct cgroup_reset *resets;
 	bool (*kill_at_once)(int dir_fd); /* NULL, or false: this kernel cannot */
 };

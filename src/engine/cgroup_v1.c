@@ -86,8 +86,9 @@ static const struct cgroup_reading readings[] = {
 };
 
 static const struct cgroup_reset resets[] = {
-	{ CGROUP_CPUACCT, "cpuacct.usage" },
-	{ CGROUP_MEMORY, "memory.max_usage_in_bytes" },
+	{ CGROUP_CPUACCT, ALWAYS, "cpuacct.usage", "0" },
+	{ CGROUP_MEMORY, ALWAYS, "memory.max_usage_in_bytes", "0" },
+	{ CGROUP_MEMORY, IF_PRESENT, "memory.memsw.limit_in_bytes", "-1" },
 	{ 0 },
 };
 

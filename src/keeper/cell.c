@@ -90,7 +90,7 @@ void cell_free(struct cell *cell)
 		box_close_workspace(cell->box); /* while its pid 1 still has it, if that lives */
 	keeper_bury(cell->box);
 	if (cell->was_armed && !cell->first_cgroup)
-		spare_keep(cell->keeper, &cell->lease, &cell->cgroup, &cell->limits);
+		spare_keep(cell->keeper, &cell->lease, &cell->cgroup);
 	cgroup_free(cell->cgroup);
 	cgroup_free(cell->first_cgroup);
 	lease_done(&cell->lease);
@@ -581,19 +581,34 @@ void cells_more(struct timer *t)
 		(void)!loop_set_timer(k->loop, t, CALM_US, &ignored);
 }
 
+/* Those that are in the mounts.  The rest is the guest's, or the group's. */
+static bool same_slot(const struct limits *a, const struct limits *b)
+{
+	return a->workspace_bytes == b->workspace_bytes && a->tmp_bytes == b->tmp_bytes &&
+	       a->files == b->files;
+}
+
+static bool fits(struct cell *cell, const struct limits *wanted)
+{
+	return cell->is_ahead && cell->state == CELL_SLOT && cell->has_slot &&
+	       same_slot(&cell->limits, wanted) &&
+	       (memcmp(&cell->limits, wanted, sizeof(*wanted)) == 0 || !cell->cgroup ||
+		cgroup_renew(cell->cgroup, wanted));
+}
+
 /* One that is as it is wanted becomes the server's. */
 static bool take_ahead(struct nest *nest, uint32_t id, const struct wire_arm *arm)
 {
 	struct keeper *k = nest->keeper;
 
 	for (struct cell *cell = nest->ahead ? nest->cells : NULL; cell; cell = cell->next) {
-		if (!cell->is_ahead || cell->state != CELL_SLOT || !cell->has_slot ||
-		    memcmp(&cell->limits, &arm->limits, sizeof(arm->limits)) != 0)
+		if (!fits(cell, &arm->limits))
 			continue;
 		table_remove(k, cell);
 		cell->id = id;
 		table_add(k, cell);
 		cell->flags = arm->flags;
+		cell->limits = arm->limits;
 		cell->is_ahead = cell->is_told = false;
 		nest->ahead--;
 		cell_advance(cell);

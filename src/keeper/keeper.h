@@ -19,7 +19,6 @@ enum { KEEPER_CELLS_MAX = 4096, KEEPER_SPARES_MAX = 64, NEST_NETS = 16, NEST_AHE
 struct spare {
 	struct lease lease;
 	struct cgroup *cgroup;
-	struct limits limits;
 };
 
 struct keeper {
@@ -64,8 +63,7 @@ bool keeper_is_ending(const struct box *box);
 /* ---- spare.c ---- */
 
 /* Of a sandbox that is gone, if there is room for them: then they are taken. */
-void spare_keep(struct keeper *k, struct lease *lease, struct cgroup **cgroup,
-		const struct limits *limits);
+void spare_keep(struct keeper *k, struct lease *lease, struct cgroup **cgroup);
 bool spare_take(struct lease *ret_lease, struct cgroup **ret_cgroup, struct keeper *k,
 		const struct limits *limits); /* false: there is none */
 void spares_end(struct keeper *k);

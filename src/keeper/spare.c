@@ -16,12 +16,11 @@ static void drop(struct spare *spare)
 	lease_done(&spare->lease);
 }
 
-void spare_keep(struct keeper *k, struct lease *lease, struct cgroup **cgroup,
-		const struct limits *limits)
+void spare_keep(struct keeper *k, struct lease *lease, struct cgroup **cgroup)
 {
 	if (!*cgroup || k->spare_count == KEEPER_SPARES_MAX)
 		return;
-	k->spares[k->spare_count++] = (struct spare){ *lease, *cgroup, *limits };
+	k->spares[k->spare_count++] = (struct spare){ *lease, *cgroup };
 	lease->fd = -1;
 	*cgroup = NULL;
 }
@@ -30,14 +29,9 @@ bool spare_take(struct lease *ret_lease, struct cgroup **ret_cgroup, struct keep
 		const struct limits *limits)
 {
 	/* The eldest first: the kernel gives memory back in its own time. */
-	for (size_t i = 0; i < k->spare_count;) {
-		struct spare spare = k->spares[i];
-		if (memcmp(&spare.limits, limits, sizeof(*limits)) != 0) {
-			i++;
-			continue;
-		}
-		memmove(&k->spares[i], &k->spares[i + 1],
-			(--k->spare_count - i) * sizeof(k->spares[0]));
+	while (k->spare_count > 0) {
+		struct spare spare = k->spares[0];
+		memmove(&k->spares[0], &k->spares[1], --k->spare_count * sizeof(k->spares[0]));
 		if (!cgroup_renew(spare.cgroup, limits)) {
 			drop(&spare);
 			continue;
