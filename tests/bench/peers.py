@@ -19,9 +19,10 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "
 UNIFIED = "/sys/fs/cgroup/unified"
 IMAGE = os.environ.get("VIAL_BENCH_IMAGE", "python:3.11-slim")
 KEYS = ("plain", "bare", "bwrap", "crun", "crun-cgroup", "docker-run", "docker-exec", "vial",
-        "vial-nocgroup", "armed", "on-demand", "data", "fork", "echo")
-WARM = ("armed", "on-demand", "data", "fork", "echo")  # questions to a daemon
+        "vial-nocgroup", "armed", "on-demand", "data", "step", "reset", "fork", "echo")
+WARM = ("armed", "on-demand", "data", "step", "reset", "fork", "echo")  # questions to a daemon
 ARMED = 16
+WIDEST = 8  # clients at once
 
 Row = collections.namedtuple("Row", "key title command missing", defaults=(None,))
 
@@ -212,9 +213,10 @@ def start(words, path, stack, patience=120):
     return (process.stderr.read().decode(errors="replace").strip().splitlines() or ["no answer"])[-1]
 
 
-def http(body):
-    text = json.dumps(body)
-    return (f"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+def http(body, path="/v1/runs"):
+    text = json.dumps(body) if body else ""
+    kind = "Content-Type: application/json\r\n" if body else ""
+    return (f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{kind}"
             f"Content-Length: {len(text)}\r\n\r\n{text}")
 
 
@@ -243,8 +245,26 @@ def daemon(vial, scratch, stack):
     for key, body in requests.items():
         answer = exchange(path, http(body))
         missing = None if b'"hi' in answer else answer.split(b"\r\n\r\n")[-1].decode()[:120]
-        rows.append(Row(key, titles[key], ["@ask", path, http(body)], missing))
+        rows.append(Row(key, titles[key], ["@ask", path, "hi", http(body)], missing))
+    rows += sessions(path)
     time.sleep(2)  # for the pool to fill
+    return rows
+
+
+def sessions(path):
+    """A session for each client; those that are reset are others than those that take steps."""
+    rows = []
+    for key, title, word in (("step", "vial session, a step", "hi"),
+                             ("reset", "vial session, reset", "episodes")):
+        requests = []
+        for _ in range(WIDEST):
+            answer = exchange(path, http({"language": "python"}, "/v1/sessions"))
+            name = json.loads(answer.split(b"\r\n\r\n")[-1]).get("id", "none")
+            requests.append(http({"code": CODE}, f"/v1/sessions/{name}/runs") if key == "step"
+                            else http(None, f"/v1/sessions/{name}/reset"))
+        answer = exchange(path, requests[0])
+        missing = None if word.encode() in answer else answer.split(b"\r\n\r\n")[-1].decode()[:120]
+        rows.append(Row(key, title, ["@ask", path, word, *requests], missing))
     return rows
 
 
@@ -254,7 +274,7 @@ def floors(scratch, stack):
     for key, title in (("fork", "floor: bare fork, same modules"), ("echo", "floor: socket echo")):
         path = os.path.join(scratch, key + ".sock")
         reason = start([PYTHON, str(here / "floor.py"), key, path], path, stack)
-        rows.append(Row(key, title, ["@ask", path, "hi\n"], reason))
+        rows.append(Row(key, title, ["@ask", path, "hi", "hi\n"], reason))
     return rows
 
 

@@ -2,8 +2,8 @@
 import math
 
 BAR = 0.5  # vial's overhead over plain python3, as a part of bubblewrap's
-WARM_BARS = {"armed": 0.03, "on-demand": 0.22}  # p50, plain python3 = 1
-IDLE_SLACK = 1.6  # ... after idle gaps
+WARM_BARS = {"armed": (0.03, 0.048), "on-demand": (0.22, 0.352),  # p50, plain python3 = 1:
+             "step": (0.015, 0.03), "reset": (0.06, 0.096)}       # back to back, after idle gaps
 DATA_BAR = 2.0    # numpy and pandas loaded, the same without them = 1
 RATE_BARS = {"plain": 4.0, "fork": 0.6}  # armed, runs/s at 8 at once, as many times that row's
 # Rows that start a Python: what they cost over a plain one can be said.
@@ -116,11 +116,10 @@ def bar(key, value, limit, text, at_most=True):
 
 def warm_bars(figures):
     found = []
-    for key, limit in WARM_BARS.items():
+    for key, limits in WARM_BARS.items():
         if key in figures and "plain" in figures:
-            for series, title in SERIES:
-                slack = IDLE_SLACK if series == "idle" else 1
-                found.append(bar(key, ratio(figures, key, series), limit * slack,
+            for (series, title), limit in zip(SERIES, limits):
+                found.append(bar(key, ratio(figures, key, series), limit,
                                  f"{figures[key]['title']}, {title}, plain python3 = 1"))
     if "data" in figures and "armed" in figures:
         times = figures["data"]["back_to_back"]["p50"] / figures["armed"]["back_to_back"]["p50"]

@@ -6,10 +6,10 @@
  *
  * Commands come on standard input: each word ended by a NUL, each command by an
  * empty word.  The word "%n" becomes a name that no other run has.  Commands run
- * with /dev/null as all of their standard streams.  A command "@ask SOCKET REQUEST" starts
- * nothing: it sends the request to a Unix socket, over a connection that is kept, and is over when
- * the answer is there: a line, or what an HTTP answer's Content-Length says.  It succeeds if
- * the answer has "hi" in it.
+ * with /dev/null as all of their standard streams.  A command "@ask SOCKET WORD REQUEST..."
+ * starts nothing: it sends the request to a Unix socket, over a connection that is kept, and is over
+ * when the answer is there: a line, or what an HTTP answer's Content-Length says.  It succeeds if
+ * the answer has the word in it.  Of several requests each connection has one.
  *
  * rounds prints "COMMAND MICROSECONDS STATUS" per run, from before the spawn until
  * the wait returned; storm prints "RUNS FAILED MICROSECONDS" in the end.  In each round
@@ -134,7 +134,7 @@ static int finish(pid_t pid)
 
 static int is_question(const struct command *command)
 {
-	return command->count == 3 && strcmp(command->words[0], "@ask") == 0;
+	return command->count > 3 && strcmp(command->words[0], "@ask") == 0;
 }
 
 static struct conversation *talk_of(struct command *command, size_t which)
@@ -153,9 +153,10 @@ static struct conversation *talk_of(struct command *command, size_t which)
 	return talk;
 }
 
-static void put_question(struct command *command, struct conversation *talk)
+static void put_question(struct command *command, size_t which)
 {
-	const char *request = command->words[2];
+	struct conversation *talk = command->talks[which];
+	const char *request = command->words[3 + which % (command->count - 3)];
 	size_t len = strlen(request);
 
 	talk->len = 0;
@@ -185,10 +186,10 @@ static int ask(struct command *command)
 {
 	struct conversation *talk = talk_of(command, 0);
 
-	put_question(command, talk);
+	put_question(command, 0);
 	while (!has_answer(command, talk))
 		continue;
-	return strstr(talk->answer, "hi") ? 0 : 1;
+	return strstr(talk->answer, command->words[2]) ? 0 : 1;
 }
 
 static void question_storm(struct command *command, long milliseconds, long width)
@@ -202,7 +203,7 @@ static void question_storm(struct command *command, long milliseconds, long widt
 		fail("width");
 	for (; running < width; running++) {
 		fds[running] = (struct pollfd){ talk_of(command, (size_t)running)->fd, POLLIN, 0 };
-		put_question(command, command->talks[running]);
+		put_question(command, (size_t)running);
 	}
 	while (running > 0) {
 		if (poll(fds, (nfds_t)width, -1) < 0)
@@ -212,10 +213,10 @@ static void question_storm(struct command *command, long milliseconds, long widt
 			if (!fds[i].revents || !has_answer(command, talk))
 				continue;
 			runs++;
-			failed += strstr(talk->answer, "hi") == NULL;
+			failed += strstr(talk->answer, command->words[2]) == NULL;
 			end = now_us();
 			if (end < stop) {
-				put_question(command, talk);
+				put_question(command, (size_t)i);
 			} else {
 				fds[i].fd = -1;
 				running--;
