@@ -13,8 +13,10 @@
 #define HOLD_US      50000u    /* for a signal to arrive */
 
 enum {
-	STRAYS_MAX = 10000,     /* messages that nobody asked for, of one interpreter */
-	BODIES_MAX = 256 << 20, /* of all sessions */
+	STRAYS_MAX = 10000, /* messages that nobody asked for, of one interpreter */
+	STRAY_BYTES_MAX = 64 << 20,
+	SAID_BYTES_MAX = 256 << 20, /* of one step: reading it costs time that others wait for */
+	BODIES_MAX = 256 << 20,   /* of all sessions */
 };
 
 int make_id(char ret[SESSION_ID_LEN + 1], struct err *e)
@@ -91,12 +93,13 @@ static void condemn(struct session *s, const char *reason)
 
 static void answer_waiters(struct session *s);
 
-static void on_stray(struct interpreter *in, const struct driver_message *m)
+static void on_stray(struct interpreter *in, const struct driver_message *m, size_t len)
 {
 	char line[160];
 	struct err e;
 
-	if (++in->strays > STRAYS_MAX) {
+	in->stray_bytes += len;
+	if (++in->strays > STRAYS_MAX || in->stray_bytes > STRAY_BYTES_MAX) {
 		condemn(in->session, "it flooded the session with messages");
 		return;
 	}
@@ -132,9 +135,13 @@ static void on_line(char *line, size_t len, void *arg)
 		answer_waiters(s);
 		session_next(s);
 	} else if (step && m.id == step->number) {
-		step_message(step, &m);
+		step->said_bytes += len;
+		if (step->said_bytes > SAID_BYTES_MAX)
+			condemn(s, "it flooded the session with messages");
+		else
+			step_message(step, &m);
 	} else {
-		on_stray(in, &m);
+		on_stray(in, &m, len);
 	}
 }
 
@@ -200,6 +207,9 @@ static int start_interpreter(struct session *s, struct failure *f)
 	if (pool_live(&in->live, s->server->pool, job, &events, &f->err) < 0) {
 		loop_cancel_timer(s->server->loop, &s->starting);
 		interpreter_free(in);
+		if (f->err.code == ERR_INVALID && !f->field[0])
+			(void)snprintf(f->field, sizeof(f->field), "%s",
+				       s->environment->path ? "environment" : "language");
 		return -1;
 	}
 	s->interpreter = in;

@@ -27,7 +27,8 @@ struct interpreter {
 	struct live *live; /* NULL: it has ended */
 	bool is_ready;
 	uint64_t last_number;  /* of a step */
-	uint64_t strays;       /* messages that nobody had asked for */
+	uint64_t strays;       /* messages that nobody had asked for; */
+	uint64_t stray_bytes;  /* in all */
 	struct buf callbacks;  /* the names that it may call */
 	LIST_ENTRY(interpreter) link;
 };
@@ -78,6 +79,7 @@ struct step {
 	struct event_tail tails[2];
 	struct buf displays; /* JSON, commas between */
 	uint64_t display_count, displays_dropped;
+	uint64_t said_bytes; /* of messages */
 	uint64_t calls_made;
 	uint64_t *open_calls;
 	size_t open_count;

@@ -199,7 +199,7 @@ void session_reset_post(struct exchange *x, void *arg)
 	s->episodes++;
 	session_use(s);
 	(void)err_set(&f.err, ERR_GONE, "the session was reset");
-	if (!s->interpreter || s->interpreter->last_number > 0)
+	if (!s->interpreter || s->interpreter->last_number > 0 || !TAILQ_EMPTY(&s->steps))
 		session_stop(s, &f);
 	if (s->interpreter && s->interpreter->is_ready) {
 		reply_session(x, 200, s); /* nothing has ever run in it: it is fresh */

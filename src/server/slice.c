@@ -252,9 +252,9 @@ char slice_kind(struct slice s)
 
 static const char *skip_string(const char *at)
 {
-	for (at++; *at != '"'; at++)
-		if (*at == '\\')
-			at++;
+	at += 1 + strcspn(at + 1, "\"\\");
+	while (*at == '\\')
+		at += 2 + strcspn(at + 2, "\"\\");
 	return at + 1;
 }
 

@@ -8,48 +8,73 @@
 #include <math.h>
 #include <string.h>
 
-enum { CAUSES_MAX = 12, FRAMES_MAX = 1000 };
+enum {
+	CAUSES_MAX = 12,
+	FRAMES_MAX = 1000,
+	EXCEPTION_MAX = 4 << 20, /* of a larger one no causes are shown: each is looked at anew */
+};
 
 /* ---- what the guest says --------------------------------------------------------------- */
 
-static struct slice member(struct slice object, const char *name, char kind)
+/* What is there and of its type; once through it, however large it is. */
+struct wanted {
+	const char *name;
+	char kind;
+	struct slice found;
+};
+
+static void find(struct wanted *list, size_t count, struct slice object)
 {
 	struct slice_item item;
-	struct slice found = { NULL, 0 };
 
-	for (size_t at = 0; slice_next(&item, &at, object);)
-		if (slice_is(item.key, name) && slice_kind(item.value) == kind)
-			found = item.value;
-	return found;
+	for (size_t at = 0; slice_kind(object) == '{' && slice_next(&item, &at, object);)
+		for (size_t i = 0; i < count; i++)
+			if (slice_is(item.key, list[i].name) &&
+			    slice_kind(item.value) == list[i].kind)
+				list[i].found = item.value;
 }
 
 /* Not there, or of another type: null. */
-static void add_raw(struct json *j, const char *key, struct slice value)
+static void add_raw(struct json *j, const struct wanted *w)
 {
-	if (value.at)
-		json_raw(j, key, value.at, value.len);
+	if (w->found.at)
+		json_raw(j, w->name, w->found.at, w->found.len);
 	else
-		json_null(j, key);
+		json_null(j, w->name);
 }
 
-static void add_text(struct json *j, const char *key, struct slice object)
+static void add_text(struct json *j, const struct wanted *w)
 {
-	struct slice text = member(object, key, '"');
-
-	if (text.at)
-		json_raw(j, key, text.at, text.len);
+	if (w->found.at)
+		json_raw(j, w->name, w->found.at, w->found.len);
 	else
-		json_string(j, key, "");
+		json_string(j, w->name, "");
 }
 
-static void add_line(struct json *j, struct slice object)
+static void add_line(struct json *j, const struct wanted *w)
 {
 	int64_t line;
 
-	if (slice_int(&line, member(object, "line", '0')) == 0 && line > 0)
-		json_int(j, "line", line);
+	if (slice_int(&line, w->found) == 0 && line > 0)
+		json_int(j, w->name, line);
 	else
-		json_null(j, "line");
+		json_null(j, w->name);
+}
+
+static void add_frame(struct json *j, struct slice frame)
+{
+	struct wanted all[] = { { .name = "file", .kind = '"' },
+				{ .name = "line", .kind = '0' },
+				{ .name = "name", .kind = '"' },
+				{ .name = "source", .kind = '"' } };
+
+	find(all, sizeof(all) / sizeof(all[0]), frame);
+	json_open(j, NULL, '{');
+	add_text(j, &all[0]);
+	add_line(j, &all[1]);
+	add_text(j, &all[2]);
+	add_raw(j, &all[3]);
+	json_close(j);
 }
 
 static void add_frames(struct json *j, struct slice frames)
@@ -58,66 +83,65 @@ static void add_frames(struct json *j, struct slice frames)
 	size_t at = 0;
 
 	json_open(j, "frames", '[');
-	for (int i = 0; i < FRAMES_MAX && slice_next(&item, &at, frames); i++) {
-		json_open(j, NULL, '{');
-		add_text(j, "file", item.value);
-		add_line(j, item.value);
-		add_text(j, "name", item.value);
-		add_raw(j, "source", member(item.value, "source", '"'));
-		json_close(j);
-	}
+	for (int i = 0; i < FRAMES_MAX && slice_next(&item, &at, frames); i++)
+		add_frame(j, item.value);
 	json_close(j);
 }
 
 static void add_exception(struct json *j, const char *key, struct slice exception, int depth)
 {
-	if (!exception.at || depth > CAUSES_MAX) {
+	struct wanted all[] = {
+		{ .name = "type", .kind = '"' },    { .name = "module", .kind = '"' },
+		{ .name = "message", .kind = '"' }, { .name = "traceback", .kind = '"' },
+		{ .name = "line", .kind = '0' },    { .name = "frames", .kind = '[' },
+		{ .name = "cause", .kind = '{' }
+	};
+
+	if (!exception.at || depth > CAUSES_MAX || (depth > 0 && exception.len > EXCEPTION_MAX)) {
 		json_null(j, key);
 		return;
 	}
+	find(all, sizeof(all) / sizeof(all[0]), exception);
 	json_open(j, key, '{');
-	add_text(j, "type", exception);
-	add_raw(j, "module", member(exception, "module", '"'));
-	add_text(j, "message", exception);
+	add_text(j, &all[0]);
+	add_raw(j, &all[1]);
+	add_text(j, &all[2]);
 	if (depth == 0)
-		add_text(j, "traceback", exception);
-	add_line(j, exception);
-	add_frames(j, member(exception, "frames", '['));
-	add_exception(j, "cause", member(exception, "cause", '{'), depth + 1);
+		add_text(j, &all[3]);
+	add_line(j, &all[4]);
+	add_frames(j, all[5].found);
+	add_exception(j, "cause", all[6].found, depth + 1);
 	json_close(j);
 }
 
 static void add_value(struct json *j, struct slice value)
 {
+	struct wanted all[] = { { .name = "text", .kind = '"' },
+				{ .name = "type", .kind = '"' },
+				{ .name = "data", .kind = '{' } };
 	struct slice_item item;
-	bool is_exact = false, is_text = false;
+	struct slice exact = { NULL, 0 };
 
-	for (size_t at = 0; slice_next(&item, &at, value);) {
-		is_exact = is_exact || slice_is(item.key, "json");
-		is_text = is_text || slice_is(item.key, "text");
-	}
-	if (!is_exact && !is_text) {
+	find(all, sizeof(all) / sizeof(all[0]), value);
+	for (size_t at = 0; slice_next(&item, &at, value);)
+		if (slice_is(item.key, "json"))
+			exact = item.value;
+	if (!exact.at && !all[0].found.at) {
 		json_null(j, "value");
 		return;
 	}
 	json_open(j, "value", '{');
 	if (slice_depth(value) > DRIVER_DEPTH_MAX) {
 		json_string(j, "text", "(nested too deeply to be shown)");
-		add_raw(j, "type", member(value, "type", '"'));
+		add_raw(j, &all[1]);
 		json_close(j);
 		return;
 	}
-	for (size_t at = 0; slice_next(&item, &at, value);) {
-		char kind = slice_kind(item.value);
-		if (slice_is(item.key, "json"))
-			add_raw(j, "json", item.value);
-		else if (slice_is(item.key, "text") && kind == '"')
-			add_raw(j, "text", item.value);
-		else if (slice_is(item.key, "type") && kind == '"')
-			add_raw(j, "type", item.value);
-		else if (slice_is(item.key, "data") && kind == '{')
-			add_raw(j, "data", item.value);
-	}
+	if (exact.at)
+		json_raw(j, "json", exact.at, exact.len);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].found.at)
+			add_raw(j, &all[i]);
 	json_close(j);
 }
 

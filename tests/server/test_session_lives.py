@@ -196,7 +196,7 @@ class Lives(Case):
     def test_what_is_refused(self):
         ask = lambda **body: self.daemon.ask("POST", "/v1/sessions", body)
         self.assert_refused(ask(), 400, "invalid", "language")
-        self.assert_refused(ask(language="c"), 400, "invalid", None, "no sessions")
+        self.assert_refused(ask(language="c"), 400, "invalid", "language", "no sessions")
         self.assert_refused(ask(language="python", code="1"), 400, "invalid", "code")
         self.assert_refused(ask(language="python", idle_timeout=0), 400, "invalid", "idle_timeout")
         self.assert_refused(ask(language="python", lifetime="x"), 400, "invalid", "lifetime")
@@ -295,6 +295,17 @@ class Hostile(Case):
             self.assertIsNotNone(result["reason"])
         result = self.attack("for i in range(200000): say(b'{\"op\":\"display\",\"id\":1,\"data\":{}}')")
         self.assertEqual((result["state"], len(result["displays"])), ("lost", 1000))
+
+    def test_messages_that_are_dear_to_read(self):
+        nested = b'{"cause":' * 100 + b'{"message":"' + b"x" * (15 << 20) + b'"}' + b"}" * 100
+        began = time.monotonic()
+        result = self.attack("said = b'{\"op\":\"result\",\"id\":1,\"exception\":' + b'{\"cause\":' * 100 + "
+                             "b'{\"message\":\"' + b'x' * (15 << 20) + b'\"}' + b'}' * 101\nsay(said)")
+        self.assertLess(len(json.dumps(result)), len(nested))
+        self.assertLess(time.monotonic() - began, 5)
+        result = self.attack("said = b'{\"op\":\"display\",\"id\":1,\"data\":{\"a\":\"' + b'x' * (15 << 20) + b'\"}}'\n"
+                             "for i in range(1000): say(said)")
+        self.assertEqual((result["state"], len(result["displays"])), ("lost", 2), result["reason"])
 
     def test_calls_beyond_what_is_allowed(self):
         code = FORGE + ("def call(n, name='f', args='[]'):\n"
