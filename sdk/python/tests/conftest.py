@@ -2,6 +2,7 @@
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -29,19 +30,31 @@ def binary():
 
 
 @pytest.fixture(scope="session")
-def daemon(binary):
+def port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def url(daemon, port):
+    return "http://127.0.0.1:%d" % port
+
+
+@pytest.fixture(scope="session")
+def daemon(binary, port):
     """The socket of a daemon."""
     folder = tempfile.mkdtemp(prefix="vial-sdk-")
     path = os.path.join(folder, "s")
     with open(os.path.join(folder, "log"), "wb") as log:
-        process = subprocess.Popen([binary, "serve", "--listen", "none", "--socket", path,
-                                    "--armed", "2"], stdin=subprocess.DEVNULL, stdout=log,
+        process = subprocess.Popen([binary, "serve", "--listen", "127.0.0.1:%d" % port,
+                                    "--socket", path, "--armed", "2"], stdin=subprocess.DEVNULL, stdout=log,
                                    stderr=log)
     deadline = time.monotonic() + 30
     while not _daemon.answers(path):
         if process.poll() is not None or time.monotonic() > deadline:
             process.kill()
-            pytest.fail("vial serve did not start: %s" % open(log.name, "rb").read())
+            pytest.fail("vial serve did not start: " + pathlib.Path(log.name).read_text())
         time.sleep(0.02)
     yield path
     process.terminate()

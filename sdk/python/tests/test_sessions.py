@@ -82,7 +82,7 @@ def test_exceptions_of_callbacks_travel(session):
     with pytest.raises(Peculiar) as caught:
         session.run("bad('own')", callbacks=[bad], check=True)
     assert caught.value is error
-    result = session.run("f()", callbacks={"f": lambda: object()})
+    result = session.run("f()", callbacks={"f": object})
     assert result.exception.type == "TypeError" and "JSON" in result.exception.message
 
 

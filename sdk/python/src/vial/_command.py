@@ -18,7 +18,7 @@ from ._request import Files, read_content, wait_of
 from .errors import DaemonError, InvalidRequest, RequestTimeout, ServerFault, VialError
 from .results import Result, parse_result
 
-EXIT_USAGE = 125  # vial's own failures; what the program did is in the JSON
+EXIT_USAGE = 2  # the arguments are wrong; what the program did is in the JSON
 EXTENSIONS = {"python": ".py", "python3": ".py", "py": ".py", "javascript": ".js", "js": ".js",
               "node": ".js", "bash": ".sh", "sh": ".sh", "ruby": ".rb", "go": ".go", "c": ".c",
               "cpp": ".cpp"}
@@ -69,10 +69,12 @@ class Command:
 
 
 def _failure(status: int, text: str) -> VialError:
+    """What the command said, without its name and its advice."""
     text = text[len("vial: "):] if text.startswith("vial: ") else text
-    kind = ServerFault if status != EXIT_USAGE else InvalidRequest
-    return kind(400 if kind is InvalidRequest else 500, "invalid" if kind is InvalidRequest
-                else "host", text or "vial run ended with %d" % status)
+    text = text.split("\nTry 'vial", 1)[0] or "vial run ended with %d" % status
+    if status == EXIT_USAGE:
+        return InvalidRequest(400, "invalid", text)
+    return ServerFault(500, "host", text)
 
 
 def run(code: str, *, language: Optional[str] = None, environment: Optional[str] = None,

@@ -1,0 +1,232 @@
+"""vial.codemie: every example of its document, and what its users rely on."""
+import os
+import threading
+import time
+
+import pytest
+
+from vial.codemie import (
+    CodeExecutorConfig,
+    CodeExecutorTool,
+    DirectoryFileRepository,
+    FileObject,
+    SandboxSessionManager,
+    SecurityIssueSeverity,
+    ToolException,
+    get_restricted_module_names,
+)
+from vial.codemie import yaml_subset as yaml
+
+
+@pytest.fixture(autouse=True)
+def manager():
+    yield
+    SandboxSessionManager().close_all()
+    SandboxSessionManager._instance = None
+
+
+def tool(threshold="LOW", user="user123", files=None, **more):
+    config = CodeExecutorConfig(security_threshold=threshold, **more)
+    return CodeExecutorTool(DirectoryFileRepository(), user, files, config=config)
+
+
+def test_output():
+    assert tool().execute(code="print('Hello, World!')") == "Hello, World!"
+    assert tool().execute("x = 1") == "Code executed successfully with no output."
+    assert tool().invoke({"code": "print(42)"}) == tool().invoke("print(42)") == "42"
+    got = tool().execute("import warnings\nprint('out')\nwarnings.warn('w')")
+    assert got.startswith("out\nSTDERR:\n") and "UserWarning: w" in got
+
+
+def test_failures():
+    with pytest.raises(ToolException, match=r"^Code execution failed\.\n\nbefore\nSTDERR:\n[\s\S]*NameError"):
+        tool().execute("print('before')\nprint(undefined_name)")
+    with pytest.raises(ToolException, match=r"^Code execution timed out after 1\.0 seconds\. This may"):
+        tool(execution_timeout=1.0).execute("while True: pass")
+    with pytest.raises(ToolException, match="Memory limit of 128Mi exceeded"):
+        tool().execute("x = bytearray(10**9)")
+    with pytest.raises(ToolException, match=r"^Error executing code: InvalidRequest: "):
+        tool(memory_limit="much").execute("1")
+
+
+def test_a_user_has_a_directory():
+    one = tool("SAFE")
+    assert one.execute("import os\nprint(os.getcwd())") == "/home/codemie/user123"
+    one.execute("open('keep.txt', 'w').write('kept')\nimport os; os.makedirs('d'); open('d/x', 'w')")
+    assert one.execute("print(open('keep.txt').read())") == "kept"
+    with pytest.raises(ToolException, match="No such file"):
+        tool("SAFE", "other").execute("print(open('/home/codemie/user123/keep.txt').read())")
+    one.execute("import os; os.remove('keep.txt')")
+    assert one.execute("import os; print(os.path.exists('keep.txt'))") == "False"
+    with pytest.raises(ToolException, match="NameError"):
+        one.execute("kept_var = 1") and one.execute("print(kept_var)")
+    for user, safe in (("", "/home/codemie"), ("user/../admin", "/home/codemie/user_.._admin"),
+                       ("..", "/home/codemie/__"), ("user\\admin", "/home/codemie/user_admin")):
+        assert tool(user=user)._get_user_workdir() == safe
+
+
+def test_uploads():
+    every = bytes(range(256))
+    names = ["[Video] Template.pptx", "Data (2024).csv", "file with spaces.txt", "sub/dir.bin"]
+    files = [FileObject(name, "application/octet-stream", "user", content=every) for name in names]
+    code = "for n in %r: print(open(n, 'rb').read() == bytes(range(256)))" % names
+    assert tool(files=files).execute(code) == "\n".join(["True"] * 4)
+    with pytest.raises(ToolException, match=r"^Cannot upload files: file_repository not available$"):
+        CodeExecutorTool(None, "u", files).execute("1")
+    for name in ("/etc/x", "../x"):
+        with pytest.raises(ToolException, match="Invalid file path for sandbox upload"):
+            tool(files=[FileObject(name, "x", "u", content="1")]).execute("1")
+    with pytest.raises(ToolException, match=r"^Failed to upload 1 file\(s\):\nFailed to upload gone"):
+        tool(files=[FileObject("gone", "x", "u")]).execute("1")
+
+
+def test_links_do_not_lead_out(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("host")
+    one = tool("SAFE", files=[FileObject("in.txt", "text/plain", "u", content="new")])
+    one.execute("import os\nos.remove('in.txt'); os.symlink(%r, 'in.txt'); os.symlink(%r, 'out')\nos.mkfifo('pipe')"
+                % (str(secret), str(secret)))
+    assert one.execute("print(open('in.txt').read())", ["out", "pipe"]) == "new"
+    assert secret.read_text() == "host"
+
+
+def test_exports():
+    one = tool()
+    got = one.execute("open('output.csv', 'w').write('x,y')\nprint('File created')", ["output.csv", "gone"])
+    first, second = got.split("\n")
+    assert first == "File created" and second.startswith("File 'output.csv': sandbox:/v1/files/")
+    told = FileObject.from_encoded_url(second.rsplit("/", 1)[1])
+    assert told.mime_type == "text/csv" and told.owner == "user123"
+    assert told.name.endswith("_output.csv") and len(told.name) == 36 + 1 + 10
+    assert one.file_repository.read_file(told.name, "user123").content == b"x,y"
+    for path in ("../../etc/passwd", "..", "subdir/..", "."):
+        with pytest.raises(ToolException, match="must resolve inside the working directory"):
+            one.execute("print(1)", [path])
+    with pytest.raises(ToolException, match="must be relative to the working directory: '/etc/passwd'"):
+        one.execute("print(1)", ["/etc/passwd"])
+    assert "File 'output.csv'" in one.execute("print(1)", ["subdir/../output.csv"])
+
+
+@pytest.mark.parametrize("code", [
+    "import os", "import json, os", "import os;x=1", "import \\\n  os", 'x="#"; import os',
+    "s='\\'\\'\\''\nimport os\nt='\\'\\'\\''", "__import__('os')", "from os import path", "e = eval\ne('1')",
+    "import builtins\nbuiltins.exec('1')", "import urllib.request", "getattr(__builtins__, 'eval')",
+    "x = = 1"])
+def test_what_the_policy_refuses(code):
+    with pytest.raises(ToolException, match=r"^Code failed security validation \(\d+ violation\(s\) detected\):\n  • \["):
+        tool().execute(code)
+
+
+@pytest.mark.parametrize("code", [
+    "print('import os')", '"""import os"""', "# import os", "import re\nre.compile('x')",
+    "class D:\n    def eval(self, x): return x\nD().eval('1')", "def compile(x): return x\ncompile(1)"])
+def test_what_it_does_not(code):
+    tool().execute(code)
+
+
+def test_severities(tmp_path):
+    assert tool("HIGH").execute("import os\nprint(os.path.basename('/a/b'))") == "b"
+    for code in ("import os\nos.system('true')", "import os\nos.environ['A'] = '1'", "import sys"):
+        with pytest.raises(ToolException, match=r"\[HIGH\]"):
+            tool("HIGH").execute(code)
+    assert tool("SAFE").execute("import os, sys; print(eval('1'))") == "1"
+    assert tool(None).execute("import os; print(1)") == "1"
+    path = tmp_path / "policy.yaml"
+    path.write_text('version: "1.0"\nrestricted_modules:\n  - name: json\n    description: No JSON\n'
+                    "    severity: MEDIUM\npatterns:\n  - pattern: 'forbidden_\\w+'\n"
+                    "    description: Forbidden\n    severity: HIGH\n")
+    one = tool("LOW", yaml_policy_path=str(path))
+    for code, text in (("import json", r"\[MEDIUM\] json: No JSON"), ("forbidden_x = 1", r"\[HIGH\] Forbidden")):
+        with pytest.raises(ToolException, match=text):
+            one.execute(code)
+    assert one.execute("import os\nprint('forbidden_word')") == "forbidden_word"
+    with pytest.raises(FileNotFoundError):
+        tool("LOW", yaml_policy_path="/nonexistent.yaml")
+
+
+def test_yaml_without_pyyaml():
+    text = "---\na: 1  # one\nb:\n- x: 'it''s'\n  y: \"\\\\b\"\n-\n  z: true\nc:\n  d: null\n  e: []\nf: a#b\n"
+    assert yaml.load_subset(text) == {"a": 1, "b": [{"x": "it's", "y": "\\b"}, {"z": True}],
+                                      "c": {"d": None, "e": []}, "f": "a#b"}
+    for wrong in ("a: [1]", "a: 1\n b", "\ta: 1"):
+        with pytest.raises(ValueError, match="Failed to parse"):
+            yaml.load_subset(wrong)
+
+
+def test_configuration(monkeypatch):
+    config = CodeExecutorConfig.from_env()
+    assert (config.memory_limit, config.cpu_request, config.verbose, config.max_pod_pool_size,
+            config.docker_image) == ("128Mi", "500m", True, 5, "epamairun/codemie-python:2.2.9")
+    monkeypatch.setenv("CODE_EXECUTOR_EXECUTION_TIMEOUT", "120")
+    monkeypatch.setenv("CODE_EXECUTOR_VERBOSE", "off")
+    monkeypatch.setenv("CODE_EXECUTOR_SECURITY_THRESHOLD", "MeDiUm")
+    config = CodeExecutorConfig.from_env()
+    assert (config.execution_timeout, config.verbose, config.security_threshold) == \
+        (120.0, False, SecurityIssueSeverity.MEDIUM)
+    for name, value in (("EXECUTION_TIMEOUT", "0"), ("MAX_POD_POOL_SIZE", "-1"), ("RUN_AS_USER", "0"),
+                        ("SECURITY_THRESHOLD", "INVALID")):
+        with monkeypatch.context() as patch, pytest.raises(ValueError):
+            patch.setenv("CODE_EXECUTOR_" + name, value)
+            CodeExecutorConfig.from_env()
+
+
+def test_the_schema():
+    files = [FileObject("[Video] T.pptx", "x", "u", content=b""), FileObject("data.csv", "x", "u")]
+    schema = tool(files=files).args_schema
+    text = schema["properties"]["code"]["description"]
+    assert "AVAILABLE FILES IN WORKING DIRECTORY: '[Video] T.pptx', 'data.csv'" in text
+    assert "BLOCKED modules" in text and "EXACT" in text and "pandas" in text
+    assert schema["required"] == ["code"] and "export_files" in schema["properties"]
+    assert "AVAILABLE FILES" not in tool().args_schema["properties"]["code"]["description"]
+    assert "os" in get_restricted_module_names(SecurityIssueSeverity.LOW)
+    assert "os" not in get_restricted_module_names(SecurityIssueSeverity.HIGH)
+
+
+def test_executors():
+    config = CodeExecutorConfig(max_pod_pool_size=2, default_timeout=0.2)
+    manager = SandboxSessionManager(config)
+    assert SandboxSessionManager() is manager
+    assert manager._get_or_create_lock("a") is manager._get_or_create_lock("a")
+    with manager.lease(), manager.lease():
+        assert manager.pool_size == 2
+        with pytest.raises(ToolException, match=r"^Code executor is at capacity \(2/2 Jobs\)\. Please retry\.$"):
+            CodeExecutorTool(None, config=config).execute("1")
+    names = set(manager._sessions)
+    for session in manager._sessions.values():
+        session.close()
+    assert CodeExecutorTool(None, config=config).execute("print(1)") == "1"
+    assert not names & set(manager._sessions)
+    for name in manager._session_timestamps:
+        manager._session_timestamps[name] -= 301
+        aged = name
+    assert CodeExecutorTool(None, config=config).execute("print(1)") == "1"
+    assert aged not in manager._sessions
+
+
+def test_many_users_on_few_executors():
+    got = {}
+
+    def work(user):
+        one = CodeExecutorTool(None, user, config=CodeExecutorConfig(max_pod_pool_size=3))
+        got[user] = one.execute("import time\ntime.sleep(0.2)\nprint(%r)" % user)
+    threads = [threading.Thread(target=work, args=("u%d" % n,)) for n in range(9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert got == {"u%d" % n: "u%d" % n for n in range(9)}
+    assert SandboxSessionManager().pool_size <= 3
+
+
+def test_large_uploads_are_quick():
+    files = [FileObject("f%d" % n, "x", "u", content=os.urandom(2 << 20)) for n in range(5)]
+    start = time.monotonic()
+    assert tool("SAFE", files=files).execute("import os; print(os.path.getsize('f4'))") == "2097152"
+    assert time.monotonic() - start < 2
+
+
+def test_a_server_elsewhere(url, monkeypatch):
+    monkeypatch.setenv("VIAL_URL", url)
+    one = tool("SAFE", files=[FileObject("in", "x", "u", content="1")])
+    one.execute("open('out', 'w').write(open('in').read() + '2')")
+    assert one.execute("print(open('out').read())", ["out"]).startswith("12\nFile 'out'")

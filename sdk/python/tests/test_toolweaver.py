@@ -1,0 +1,196 @@
+"""vial.toolweaver: every example of its document, and what its users rely on."""
+import asyncio
+
+import pytest
+
+from vial.toolweaver import (
+    ProgrammaticToolExecutor,
+    ResourceLimits,
+    SandboxEnvironment,
+    SandboxError,
+    SandboxSecurityError,
+    ToolCatalog,
+    ToolDefinition,
+    ToolParameter,
+    create_sandbox,
+    execute_programmatic_code,
+)
+
+
+def execute(code, globals_dict=None, **init):
+    async def main():
+        async with SandboxEnvironment(**init) as sandbox:
+            return await sandbox.execute_code(code, globals_dict)
+    return asyncio.run(main())
+
+
+def test_values():
+    assert execute("result = sum([i**2 for i in range(100)])\nreturn result",
+                   limits=ResourceLimits(max_memory_mb=256, timeout_seconds=10)) == 328350
+    assert execute("total = sum(data)\nreturn multiply(total, 2)",
+                   {"data": [1, 2, 3, 4, 5], "multiply": lambda x, y: x * y}) == 30
+    assert execute("result = 1 + 2") == 3
+    assert execute("y = 1") is None
+    assert execute("async def __main__():\n    return 'done'") == "done"
+    assert execute("return (1, 2)") == [1, 2]
+
+
+def test_asynchronous_code_and_functions():
+    async def double(x):
+        await asyncio.sleep(0.01)
+        return 2 * x
+    code = "return await asyncio.gather(double(1), double(2))"
+    assert execute(code, {"double": double}) == [2, 4]
+    assert execute("def f(x: Optional[List[int]]) -> Dict[str, Any]: return {}\nreturn f(None)",
+                   allowed_imports=["json"]) == {}
+
+
+@pytest.mark.parametrize("code", [
+    "import os", "import os.path", "from os import path", "import json, os", "__import__('os')",
+    "import importlib\nimportlib.import_module('os')", "exec('import os')"])
+def test_imports_that_are_refused(code):
+    with pytest.raises(ImportError, match=r"^Import 'os' not allowed$"):
+        execute(code, allowed_imports=["json", "importlib"])
+
+
+def test_imports_by_default():
+    assert execute("import re, random, statistics, collections, decimal\nreturn statistics.mean([1,3])") == 2
+    for name in ("os", "sys", "subprocess", "socket", "requests", "shutil", "tempfile", "pickle"):
+        with pytest.raises(ImportError, match="Import '%s' not allowed" % name):
+            execute("import " + name)
+    assert execute("import os.path\nreturn os.path.basename('/a/b')", allowed_imports=["os"]) == "b"
+
+
+def test_limits():
+    with pytest.raises(TimeoutError, match=r"^Execution timeout after 1s$"):
+        execute("while True:\n    pass", limits=ResourceLimits(timeout_seconds=1))
+    with pytest.raises(MemoryError):
+        execute("big_list = [0] * (500 * 1024 * 1024 // 8)", limits=ResourceLimits(max_memory_mb=100))
+
+
+@pytest.mark.parametrize("code", [
+    "with open('/etc/passwd', 'r') as f:\n    return f.read()",
+    "import io\nreturn io.open('/etc/passwd').read()"])
+def test_no_files(code):
+    with pytest.raises(PermissionError):
+        execute(code)
+
+
+def test_files_of_its_own():
+    code = "open('x', 'w').write('1')\nreturn open('x').read()"
+    assert execute(code, filesystem_access=True) == "1"
+    with pytest.raises(OSError):
+        execute("return open('/etc/shadow').read()", filesystem_access=True)
+
+
+def test_no_network_and_no_processes():
+    code = "import socket\ntry:\n    socket.create_connection(('1.1.1.1', 53), timeout=1)\n    return 1\nexcept OSError:\n    return 0"
+    assert execute(code, allowed_imports=["socket"]) == 0
+    code = "import subprocess\ntry:\n    subprocess.run(['true'])\n    return 1\nexcept OSError:\n    return 0"
+    assert execute(code, allowed_imports=["subprocess"]) == 0
+
+
+def test_exceptions():
+    with pytest.raises(ZeroDivisionError):
+        execute("1 / 0")
+    with pytest.raises(SyntaxError):
+        execute("x = = 1")
+    with pytest.raises(SandboxError, match="strange") as caught:
+        execute("class Odd(Exception): pass\nraise Odd('strange')")
+    assert caught.value.type_name == "Odd" and "Traceback" in caught.value.traceback
+    with pytest.raises(SandboxError) as caught:
+        execute("raise SystemExit(3)")
+    assert caught.value.type_name == "SystemExit"
+
+
+def test_state_logs_and_reset():
+    async def main():
+        async with SandboxEnvironment() as sandbox, SandboxEnvironment() as other:
+            await sandbox.execute_code("counter = 1\nprint('one')")
+            with pytest.raises(ValueError, match="bad"):
+                await sandbox.execute_code("raise ValueError('bad')")
+            logs = sandbox.get_logs()
+            assert logs["stdout"] == "one\n" and "ValueError: bad" in logs["stderr"]
+            assert await sandbox.execute_code("return counter") == 1
+            with pytest.raises(NameError):
+                await other.execute_code("return counter")
+            sandbox.reset()
+            assert sandbox.get_logs() == {"stdout": "", "stderr": ""}
+            with pytest.raises(NameError):
+                await sandbox.execute_code("return counter")
+            await sandbox.reset()
+            assert await sandbox.execute_code("return asyncio.__name__") == "asyncio"
+    asyncio.run(main())
+
+
+def test_execute():
+    async def main():
+        async with create_sandbox(use_docker=True) as sandbox:
+            good = await sandbox.execute("print(1)\nresult = x", {"x": 5})
+            assert (good.success, good.output, good.stdout, good.error) == (True, 5, "1\n", None)
+            bad = await sandbox.execute("print('before')\nraise ValueError('no')")
+            assert (bad.success, bad.stdout, bad.error, bad.error_type) == \
+                (False, "before\n", "no", "ValueError")
+            assert "\nTraceback" in bad.stderr
+            refused = await sandbox.execute("import os")
+            assert (refused.error, refused.error_type, refused.duration) == \
+                ("Forbidden import: os", "SecurityError", 0)
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("code", "text"), [
+    ("eval('1')", "Forbidden function: eval"), ("import os", "Forbidden import: os"),
+    ("from os import system", "Forbidden import: os"), ("if True", "Syntax error: "),
+    ("__builtins__.eval('1')", "Direct __builtins__ access forbidden"),
+    ("__builtins__ = {}", "Cannot modify: __builtins__")])
+def test_validation(code, text):
+    with pytest.raises(SandboxSecurityError, match=text):
+        SandboxEnvironment().validate_code(code)
+    SandboxEnvironment().validate_code("import asyncio\nre.compile('x')")
+
+
+def test_limits_by_default():
+    limits = ResourceLimits()
+    assert (limits.max_memory_mb, limits.max_cpu_percent, limits.timeout_seconds,
+            limits.max_tool_calls, limits.max_concurrent, limits.max_total_cost_usd) == \
+        (512, 50.0, 30, 100, 5, 10.0)
+    assert ResourceLimits(max_duration=5.0).seconds == 5.0
+
+
+def tools():
+    catalog = ToolCatalog()
+
+    async def members(team):
+        return [{"id": 1, "name": "Ann"}, {"id": 2, "name": "Bo"}]
+    catalog.add_tool(ToolDefinition("get_members", members,
+                                    parameters=[ToolParameter("team", required=True)]))
+    catalog.add_tool(ToolDefinition("get_cost", lambda id: id * 10))
+
+    def bad():
+        raise ValueError("broken")
+    catalog.add_tool(ToolDefinition("bad", bad))
+    return catalog
+
+
+def test_tools():
+    async def main():
+        executor = ProgrammaticToolExecutor(tools(), max_tool_calls=4)
+        code = "team = await get_members(team=t)\ncosts = await asyncio.gather(*[get_cost(id=m['id']) for m in team])\nprint(json.dumps(costs))\nreturn sum(costs)"
+        got = await executor.execute(code, {"t": "x"})
+        assert (got["output"], got["result"], got["error"]) == ("[10, 20]\n", 30, None)
+        assert got["execution_id"].startswith("ptc_") and got["execution_time"] > 0
+        record = got["tool_calls"][0]
+        assert set(record) == {"tool", "type", "parameters", "timestamp", "caller", "result_size",
+                               "completed_at", "duration", "error"}
+        assert record["caller"] == {"type": "code_execution", "execution_id": got["execution_id"],
+                                    "tool_id": "tool_call_1"}
+        got = await executor.execute("await get_members()")
+        assert "ValueError" in got["error"] and "Missing required parameters" in got["error"]
+        got = await executor.execute("for n in range(9): await get_cost(id=n)")
+        assert "Exceeded max tool calls (4). Consider" in got["error"]
+        assert (await executor.execute("await bad()"))["error"] == "ValueError: broken"
+        assert (await executor.execute("import os"))["error"] == "Security violation: Forbidden import: os"
+        assert "SyntaxError" in (await executor.execute("x = = 1"))["error"]
+        await executor.sandbox.aclose()
+        assert (await execute_programmatic_code("print(1)", {}))["output"] == "1\n"
+    asyncio.run(main())
