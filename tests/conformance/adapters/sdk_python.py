@@ -21,7 +21,7 @@ import time
 
 from expect import check_seconds, fill, short
 
-MODULES = ("agentfly", "toolweaver", "nemo", "claw", "codemie")  # by the number of the seed
+MODULES = ("agentfly", "toolweaver", "nemo", "claw", "codemie")  # a case may say which by number
 ABSENT = object()
 
 
@@ -380,13 +380,20 @@ CHECKS = {
 
 # ---- a case ------------------------------------------------------------------------------------
 
+def module_of(case):
+    """The one that is named, or the first that has the class."""
+    names = [MODULES[case["seed"]]] if "seed" in case else MODULES
+    modules = [importlib.import_module("vial." + name) for name in names]
+    return next((m for m in modules if hasattr(m, case["input"]["class"])), modules[0])
+
+
 class Trial:
     """A case being carried out."""
 
     def __init__(self, case, context):
         self.given, self.expect = case["input"], case["expect"]
         self.slack, self.url = context.slack, context.url
-        self.module = importlib.import_module("vial." + MODULES[case["seed"]])
+        self.module = module_of(case)
         self.kind = getattr(self.module, self.given["class"])
         self.builder = Builder(self.module)
         self.repository = Repository()
@@ -398,7 +405,7 @@ class Trial:
         init = {**self.init, **more}
         if self.given["class"] == "CodeExecutorTool":
             init.setdefault("file_repository", self.repository)
-        if self.given["class"] == "LocalSandbox":
+        if self.given["class"] in ("LocalSandbox", "get_sandbox"):
             init.setdefault("uri", self.url)
         return self.kind(**init)
 
