@@ -1,6 +1,6 @@
 /*
- * The bodies of what is asked of sessions: what comes of them is one line of JSON for a driver, or a
- * refusal with a reason.
+ * The bodies of what is asked of sessions: what comes of them is one line of JSON for a driver,
+ * or a refusal with a reason.
  */
 #include "server/session_request.h"
 
