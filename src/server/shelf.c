@@ -15,7 +15,7 @@ struct shelf_file {
 struct loan {
 	char *program; /* the run's own text, which is nobody's file */
 	size_t count;
-	struct shelf_file *files[];
+	struct shelf_file *files[SHELF_FILES_MAX];
 };
 
 /* What a run created or changed; a name that begins with a dot is its own business. */
@@ -74,9 +74,11 @@ static void make_way(struct shelf *shelf, const char *name)
 {
 	for (size_t i = shelf->count; i-- > 0;) {
 		const char *other = shelf->files[i]->name;
-		if (strcmp(other, name) != 0 && !is_below(other, name) && !is_below(name, other))
+		bool is_same = strcmp(other, name) == 0;
+		if (!is_same && !is_below(other, name) && !is_below(name, other))
 			continue;
-		shelver_remove(shelf->shelver, other);
+		if (!is_same) /* that one is about to be written anew, or removed */
+			shelver_remove(shelf->shelver, other);
 		remove_at(shelf, i);
 	}
 }
@@ -89,14 +91,8 @@ static const char *put(struct shelf *shelf, const char *name, const struct vial_
 	if (content->len > SHELF_BYTES_MAX - shelf->bytes)
 		return "there is no room for it";
 	struct shelf_file *f = file_create(name, content);
-	struct shelf_file **files =
-		f ? reallocarray(shelf->files, shelf->count + 1, sizeof(*files)) : NULL;
-	if (!files) {
-		if (f)
-			file_release(f);
+	if (!f)
 		return "out of memory";
-	}
-	shelf->files = files;
 	shelf->files[shelf->count++] = f;
 	shelf->bytes += f->len;
 	shelver_put(shelf->shelver, name, f->bytes, f->len);
@@ -107,8 +103,6 @@ void shelf_done(struct shelf *shelf)
 {
 	while (shelf->count)
 		remove_at(shelf, 0);
-	free(shelf->files);
-	*shelf = (struct shelf){ 0 };
 }
 
 /* ---- lending --------------------------------------------------------------------------- */
@@ -125,8 +119,7 @@ void loan_free(struct loan *loan)
 
 int shelf_lend(struct loan **ret, const struct shelf *shelf, struct vial_job *job, struct err *e)
 {
-	AUTO(loan_freep)
-	struct loan *loan = calloc(1, sizeof(*loan) + shelf->count * sizeof(loan->files[0]));
+	AUTO(loan_freep) struct loan *loan = calloc(1, sizeof(*loan));
 	struct vial_error *error = (struct vial_error *)e;
 
 	if (!loan)
@@ -230,8 +223,10 @@ static void take_back(struct shelf *shelf, const struct loan *loan,
 	if (strcmp(now->path, loan->program) == 0)
 		return;
 	if (is_gone) {
-		if (given && given == current) /* nobody has changed it since */
+		if (given && given == current) { /* nobody has changed it since */
 			make_way(shelf, now->path);
+			shelver_remove(shelf->shelver, now->path);
+		}
 		if (is_changed(result, now->path))
 			why = now->error ? now->error : "it is too large";
 	} else if (has_odd_name(now->path)) {
@@ -239,6 +234,8 @@ static void take_back(struct shelf *shelf, const struct loan *loan,
 	} else if (!given || given->len != now->content.len ||
 		   memcmp(given->bytes, now->content.data, given->len) != 0) {
 		why = put(shelf, now->path, &now->content);
+		if (why)
+			shelver_remove(shelf->shelver, now->path);
 	}
 	if (why)
 		say(note, now->path, why);

@@ -20,7 +20,7 @@ struct shelf_file;
 struct shelver;
 
 struct shelf {
-	struct shelf_file **files;
+	struct shelf_file *files[SHELF_FILES_MAX];
 	size_t count, bytes;
 	struct shelver *shelver; /* who writes them to a directory; NULL: nobody; borrowed */
 };

@@ -305,11 +305,14 @@ class Directory(OutputPath):
                         "False False of data.csv of sub/x\n")
 
     def test_what_is_left_is_there_with_the_answer(self):
+        inode = None
         for number in range(5):
             self.assert_out("import os\nos.makedirs('d/e', exist_ok=True)\n"
                             "open('d/e/f', 'w').write('%d' * 100000)" % number, "")
             self.assertEqual(self.read("d/e/f"), str(number) * 100000)
-        about = os.stat(os.path.join(self.path, "d/e/f"))
+            about = os.stat(os.path.join(self.path, "d/e/f"))
+            self.assertEqual(about.st_ino, inode or about.st_ino) # the same file, written anew
+            inode = about.st_ino
         self.assertLess(abs(about.st_mtime - time.time()), 60)
         self.assertEqual(about.st_mode & 0o7777, 0o644)
         if os.geteuid() == 0:
