@@ -230,3 +230,16 @@ def test_a_server_elsewhere(url, monkeypatch):
     one = tool("SAFE", files=[FileObject("in", "x", "u", content="1")])
     one.execute("open('out', 'w').write(open('in').read() + '2')")
     assert one.execute("print(open('out').read())", ["out"]).startswith("12\nFile 'out'")
+
+
+def test_figures(sandbox):
+    if "python-data" not in [item["name"] for item in sandbox.environments()]:
+        pytest.skip("the environment python-data is not built")
+    one = tool(memory_limit="512Mi")
+    code = "import matplotlib.pyplot as plt\nfor n in (1, 2):\n    plt.plot([n, 2])\n    plt.show()\nprint('drawn')"
+    text, *lines = one.execute(code).split("\n")
+    assert text == "drawn" and [line.split("'")[1] for line in lines] == \
+        ["image_0000.png", "image_0001.png"]
+    told = FileObject.from_encoded_url(lines[0].rsplit("/", 1)[1])
+    assert told.mime_type == "image/png"
+    assert one.file_repository.read_file(told.name, "user123").content[:4] == b"\x89PNG"

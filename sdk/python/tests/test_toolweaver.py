@@ -194,3 +194,15 @@ def test_tools():
         await executor.sandbox.aclose()
         assert (await execute_programmatic_code("print(1)", {}))["output"] == "1\n"
     asyncio.run(main())
+
+
+def test_functions_stay_until_reset():
+    async def main():
+        async with SandboxEnvironment() as sandbox:
+            await sandbox.execute_code("pass", {"f": lambda: 1, "g": lambda: 2})
+            assert await sandbox.execute_code("return f()", {"g": 5}) == 1
+            assert await sandbox.execute_code("return g") == 5
+            sandbox.reset()
+            with pytest.raises(NameError):
+                await sandbox.execute_code("return f()")
+    asyncio.run(main())

@@ -82,8 +82,12 @@ def run(code: str, *, language: Optional[str] = None, environment: Optional[str]
         env: Optional[Mapping[str, str]] = None, stdin: Union[str, bytes, None] = None,
         limits: Optional[Mapping[str, Any]] = None, workdir: Optional[str] = None,
         writable: Optional[bool] = None, exports: Sequence[str] = (), name: Optional[str] = None,
-        directory: Optional[str] = None, network: bool = False) -> Result:
-    """As Sandbox.run(); `directory` is a host directory that is the workspace."""
+        directory: Optional[str] = None, network: bool = False,
+        mounts: Optional[Mapping[str, str]] = None) -> Result:
+    """As Sandbox.run(); `directory` is a host directory that is the workspace.
+
+    `mounts` are others, by where they appear; they can be read.
+    """
     with tempfile.TemporaryDirectory(prefix="vial-run-") as scratch:
         command = Command(scratch)
         if environment:
@@ -96,17 +100,12 @@ def run(code: str, *, language: Optional[str] = None, environment: Optional[str]
             command.add("--env", "%s=%s" % (variable, value))
         if stdin is not None:
             command.add("--stdin", command.keep(stdin))
-        if directory is not None:
-            command.add("--dir", "%s:%s" % (directory, "ro" if writable is False else "rw"))
-        elif writable is False:
-            command.add("--read-only")
-        if workdir is not None:
-            command.add("--workdir", workdir)
         if network:
             command.add("--network", "host")
+        _add_places(command, directory, writable is not False, workdir, mounts or {})
+        if files and directory is not None:
+            raise ValueError("files, and a directory as the workspace: give one of them")
         for path, content in (files or {}).items():
-            if directory is not None:
-                raise ValueError("files, and a directory as the workspace: give one of them")
             command.add("--file", "%s=%s" % (path, command.keep(read_content(content))))
         saved = os.path.join(scratch, "exports")
         os.mkdir(saved)
@@ -117,6 +116,19 @@ def run(code: str, *, language: Optional[str] = None, environment: Optional[str]
         answer = command.run(wait_of(limits or {}))
         answer["exports"] = list(_with_contents(answer.get("exports") or [], saved))
         return parse_result(answer)
+
+
+def _add_places(command: Command, directory: Optional[str], writable: bool,
+                workdir: Optional[str], mounts: Mapping[str, str]) -> None:
+    """What lies where, and what of it can be written."""
+    if directory is not None:
+        command.add("--dir", "%s:%s" % (directory, "rw" if writable else "ro"))
+    elif not writable:
+        command.add("--read-only")
+    for inside, host in mounts.items():
+        command.add("--dir", "%s:%s:ro" % (host, inside))
+    if workdir is not None:
+        command.add("--workdir", workdir)
 
 
 def _with_contents(exports: List[Dict[str, Any]], folder: str) -> Iterator[Dict[str, Any]]:

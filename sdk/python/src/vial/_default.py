@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import functools
-from typing import Iterable, Optional
+import weakref
+from typing import Any, Iterable, Optional
 
+from . import errors
 from .aio import AsyncSandbox
 from .client import Sandbox
 
@@ -17,6 +19,18 @@ def default() -> Sandbox:
 @functools.cache
 def default_async() -> AsyncSandbox:
     return AsyncSandbox()
+
+
+def close_with(owner: Any, address: str, session: str) -> None:
+    """When nobody has closed the session of an object, close it when the object goes."""
+    weakref.finalize(owner, _close_quietly, address, session)
+
+
+def _close_quietly(address: str, session: str) -> None:
+    try:
+        Sandbox(address, retries=0).close_session(session)
+    except errors.VialError:
+        pass  # it is closed, or its server is gone
 
 
 def pick_environment(there: Iterable[str], wanted: Iterable[str]) -> Optional[str]:

@@ -45,15 +45,15 @@ class Defaults:
                 stdin: Union[str, bytes, None], timeout: Optional[float],
                 limits: Optional[Limits], workdir: Optional[str], writable: Optional[bool],
                 exports: Sequence[str], name: Optional[str], directory: Optional[str] = None,
-                network: bool = False) -> Options:
+                network: bool = False, mounts: Optional[Mapping[str, str]] = None) -> Options:
         language, environment = self._where(language, environment)
         made = Options(
             code=code, language=language, environment=environment, files=files, args=args,
             env={**self.env, **(env or {})}, stdin=stdin, workdir=workdir, writable=writable,
             limits=_request.merge_limits(self.limits, limits, timeout=timeout), exports=exports,
             name=name)
-        if directory is not None or network:
-            made.update(directory=directory, network=network)
+        if directory is not None or network or mounts:
+            made.update(directory=directory, network=network, mounts=mounts)
             made.command_only = True
         return made
 

@@ -86,7 +86,8 @@ class AsyncSandbox:
                   limits: Optional[Limits] = None, workdir: Optional[str] = None,
                   writable: Optional[bool] = None, exports: Sequence[str] = (),
                   name: Optional[str] = None, directory: Optional[str] = None,
-                  network: bool = False, check: bool = False,
+                  mounts: Optional[Mapping[str, str]] = None, network: bool = False,
+                  check: bool = False,
                   progress: Optional[Progress] = None) -> Result:
         """Run a program in a fresh sandbox, and wait for its end.
 
@@ -97,13 +98,14 @@ class AsyncSandbox:
             name: of the file that the code is in.
             workdir, writable: where the workspace is (/sandbox), and whether it can be written.
             directory: a directory of this machine as the workspace; only with a local server.
+            mounts: others of this machine to be read, by where they appear; likewise.
             network: the host's network, where the operator permits it; only with a local server.
             check: raise if the program fails; see `Result.check`.
             progress: is told (sent, total) bytes while the request is sent.
         """
         options = self._defaults.options(code, language, environment, files, args, env, stdin,
                                          timeout, limits, workdir, writable, exports, name,
-                                         directory, network)
+                                         directory, network, mounts)
         result = await self._run(options, progress)
         return result.check() if check else result
 
@@ -112,7 +114,7 @@ class AsyncSandbox:
         if is_local and self._defaults.needs_command(options):
             return await asyncio.to_thread(_command.run, **options)
         if options.command_only:
-            raise ValueError("directory and network need a server on this machine")
+            raise ValueError("directory, mounts and network need a server on this machine")
         try:
             request = self._defaults.run_request(options, progress=progress)
             answer = (await self._talk.send(request)).json()
@@ -193,6 +195,11 @@ class AsyncSandbox:
         """Those that are alive."""
         listed = (await self._get("/v1/sessions")).get("sessions") or ()
         return [SessionInfo.parse(item) for item in listed]
+
+    async def close_session(self, id: str) -> None:
+        """Close the session of this id, if it is there."""
+        with contextlib.suppress(NotFound):
+            await self._talk.send(Request("DELETE", "/v1/sessions/%s" % id, timeout=60))
 
     async def attach(self, id: str) -> AsyncSession:
         """The session of this id, which somebody else may have made."""

@@ -79,7 +79,8 @@ class Sandbox:
             timeout: Optional[float] = None, limits: Optional[Limits] = None,
             workdir: Optional[str] = None, writable: Optional[bool] = None,
             exports: Sequence[str] = (), name: Optional[str] = None,
-            directory: Optional[str] = None, network: bool = False, check: bool = False,
+            directory: Optional[str] = None, mounts: Optional[Mapping[str, str]] = None,
+            network: bool = False, check: bool = False,
             progress: Optional[Progress] = None) -> Result:
         """Run a program in a fresh sandbox, and wait for its end.
 
@@ -90,13 +91,14 @@ class Sandbox:
             name: of the file that the code is in.
             workdir, writable: where the workspace is (/sandbox), and whether it can be written.
             directory: a directory of this machine as the workspace; only with a local server.
+            mounts: others of this machine to be read, by where they appear; likewise.
             network: the host's network, where the operator permits it; only with a local server.
             check: raise if the program fails; see `Result.check`.
             progress: is told (sent, total) bytes while the request is sent.
         """
         options = self._defaults.options(code, language, environment, files, args, env, stdin,
                                          timeout, limits, workdir, writable, exports, name,
-                                         directory, network)
+                                         directory, network, mounts)
         result = self._run(options, progress)
         return result.check() if check else result
 
@@ -105,7 +107,7 @@ class Sandbox:
         if is_local and self._defaults.needs_command(options):
             return _command.run(**options)
         if options.command_only:
-            raise ValueError("directory and network need a server on this machine")
+            raise ValueError("directory, mounts and network need a server on this machine")
         try:
             answer = self._talk.send(self._defaults.run_request(options, progress=progress)).json()
         except InvalidRequest as why:
@@ -183,6 +185,11 @@ class Sandbox:
     def sessions(self) -> List[SessionInfo]:
         """Those that are alive."""
         return [SessionInfo.parse(item) for item in self._get("/v1/sessions").get("sessions") or ()]
+
+    def close_session(self, id: str) -> None:
+        """Close the session of this id, if it is there."""
+        with contextlib.suppress(NotFound):
+            self._talk.send(Request("DELETE", "/v1/sessions/%s" % id, timeout=60))
 
     def attach(self, id: str) -> Session:
         """The session of this id, which somebody else may have made."""

@@ -171,6 +171,8 @@ class Result:
         raise RemoteError(*self._ending(), self.stderr)
 
     def _ending(self) -> tuple[str, str]:
+        if self.interrupted:
+            return "KeyboardInterrupt", "the step was interrupted"
         if self.signal is not None:
             return "Signaled", "signal %d ended the program" % self.signal
         if self.outcome == "exited":

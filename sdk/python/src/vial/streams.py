@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import threading
 from typing import (
     Any,
     AsyncIterator,
+    Awaitable,
     Dict,
     Iterator,
     Optional,
@@ -98,23 +100,24 @@ class Stream:
 
     def _answer(self, call: Call) -> None:
         function = self._callbacks.get(call.name)
-        if function is not None and _callbacks.is_async(function):
-            if self._loop is None:
-                self._loop = _Loop()
-            self._loop.start(self._answer_later(call, function))
-            return
         if function is None:
-            body = _callbacks.unknown(call)
-        else:
-            try:
-                body = _callbacks.returned(call.name, function(*call.args, **call.kwargs))
-            except Exception as error:
-                body = self._reader.failures.raised(error)
+            self._post(call, _callbacks.unknown(call))
+            return
+        try:
+            value = function(*call.args, **call.kwargs)
+            if inspect.isawaitable(value):
+                if self._loop is None:
+                    self._loop = _Loop()
+                self._loop.start(self._answer_later(call, value))
+                return
+            body = _callbacks.returned(call.name, value)
+        except Exception as error:
+            body = self._reader.failures.raised(error)
         self._post(call, body)
 
-    async def _answer_later(self, call: Call, function: Callback) -> None:
+    async def _answer_later(self, call: Call, value: Awaitable[Any]) -> None:
         try:
-            body = _callbacks.returned(call.name, await function(*call.args, **call.kwargs))
+            body = _callbacks.returned(call.name, await value)
         except Exception as error:
             body = self._reader.failures.raised(error)
         await asyncio.to_thread(self._post, call, body)
@@ -224,9 +227,10 @@ class AsyncStream:
         else:
             try:
                 if _callbacks.is_async(function):
-                    value = await function(*call.args, **call.kwargs)
+                    value = function(*call.args, **call.kwargs)
                 else:
                     value = await asyncio.to_thread(function, *call.args, **call.kwargs)
+                value = await value if inspect.isawaitable(value) else value
                 body = _callbacks.returned(call.name, value)
             except Exception as error:
                 body = self._reader.failures.raised(error)

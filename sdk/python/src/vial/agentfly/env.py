@@ -6,7 +6,7 @@ import contextlib
 from typing import Any, NamedTuple, Optional
 
 from .. import errors
-from .._default import default_async, pick_environment
+from .._default import close_with, default_async, pick_environment
 from ..aio import AsyncSandbox, AsyncSession
 from ..client import Sandbox
 from ..results import Result
@@ -93,6 +93,7 @@ class PythonSandboxEnv:
             limits={"cpus": self.cpu, "memory": self.mem, "processes": PROCESSES},
             idle_timeout=IDLE_S, lifetime=LIFETIME_S)
         self._episodes = 0
+        close_with(self, self._address, self._session.id)
 
     async def aclose(self) -> None:
         """Destroy the sandbox.  Again does nothing."""
@@ -106,7 +107,7 @@ class PythonSandboxEnv:
         session, self._session = self._session, None
         if session is not None:
             with contextlib.suppress(errors.VialError):
-                Sandbox(self._address).attach(session.id).close()
+                Sandbox(self._address).close_session(session.id)
 
     async def _restart(self) -> None:
         await self.aclose()

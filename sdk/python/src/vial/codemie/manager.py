@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 ENVIRONMENTS = ("codemie", "python-data", "python")
 CHANGED = ["*" + "/*" * depth for depth in range(6)]
 STORAGE = "1g"
+GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest")
+INSIDE = "/opt/vial"  # where code finds what is in GUEST
 
 
 class ExecutorSession:
@@ -58,15 +60,17 @@ class ExecutorSession:
             "environment": environment, "timeout": config.execution_timeout,
             "limits": {"memory": config.memory_limit, "cpus": config.cpu_limit,
                        "workspace": STORAGE},
-            "env": {"PYTHONPATH": workdir, "MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp"},
-            "workdir": workdir}
+            "env": {"MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp"}}
         if self._client.is_local:
-            return self._client.run(code, directory=directory, **options)
+            options["env"] = {**options["env"], "PYTHONPATH": "%s:%s" % (workdir, INSIDE)}
+            if "matplotlib" in code or "seaborn" in code:  # a mention will do
+                options["env"]["MPLBACKEND"] = "module://vial_figures"
+            return self._client.run(code, directory=directory, workdir=workdir,
+                                    mounts={INSIDE: GUEST}, **options)
         return self._run_afar(code, directory, options)
 
     def _run_afar(self, code: str, directory: str, options: Dict[str, Any]) -> Result:
         """The files go there with the program, and what it changed comes back."""
-        del options["workdir"], options["env"]["PYTHONPATH"]
         files = {name: read_beneath(directory, name) for name in names_beneath(directory)}
         result = self._client.run(code, files=files, exports=CHANGED, **options)
         for item in result.exports:

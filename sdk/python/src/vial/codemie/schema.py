@@ -39,7 +39,8 @@ SAFE standard library modules: %(standard)s
 
 BLOCKED modules for security: %(blocked)s
 
-PLOTS: save them with plt.savefig("my_plot.png"), and name the file in export_files."""
+PLOTS: save them with plt.savefig("my_plot.png"), and name the file in export_files; or call
+plt.show(), and they are exported as image_0000.png and so on."""
 
 _EXPORT = "List of file paths to export after code execution, relative to the working directory. " \
     "Files will be stored using file_repository."

@@ -17,6 +17,7 @@ from .transfer import check_export_paths, export, upload
 
 logger = logging.getLogger(__name__)
 
+PICTURE = re.compile(r"image_\d{4}\.png")  # what plt.show() has made
 NO_OUTPUT = "Code executed successfully with no output."
 TIMED_OUT = "Code execution timed out after %s seconds. This may indicate an infinite loop or a " \
     "resource-intensive operation. Please review your code and consider optimizing it."
@@ -111,6 +112,8 @@ class CodeExecutorTool:
             self._check(session, code)
             result = session.run(code, self.config, workdir, directory, manager.environment())
             text = self._format(result)
+            shown = [file.path for file in result.files_changed if PICTURE.fullmatch(file.path)]
+            paths += [path for path in shown if path not in paths]
             lines = export(paths, directory, self.file_repository, self.user_id)
         return "\n".join([text, *lines])
 

@@ -3,14 +3,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-import weakref
 from typing import Any, Dict, Generator, List, Mapping, Optional, Tuple
 
 from .. import errors
 from .._callbacks import Callback
-from .._default import default_async, pick_environment
+from .._default import close_with, default_async, pick_environment
 from ..aio import AsyncSandbox, AsyncSession
-from ..client import Sandbox
 from ..results import Result
 from .models import ExecutionResult, ResourceLimits, SandboxError, SandboxSecurityError
 from .validation import validate_code
@@ -58,6 +56,7 @@ class SandboxEnvironment:
         self._is_stale = False
         self._is_primed = False
         self._prelude = PRELUDE
+        self._callbacks: Dict[str, Callback] = {}
         self._stdout: List[str] = []
         self._stderr: List[str] = []
 
@@ -78,6 +77,7 @@ class SandboxEnvironment:
     def reset(self) -> _Done:
         """Forget all state and logs.  It may be awaited, and need not be."""
         self._is_stale = True
+        self._callbacks = {}
         self._stdout.clear()
         self._stderr.clear()
         return _Done()
@@ -124,8 +124,7 @@ class SandboxEnvironment:
             limits={**self.limits.to_vial(), "processes": PROCESSES}, idle_timeout=IDLE_S,
             lifetime=LIFETIME_S)
         self._is_stale = self._is_primed = False
-        address = await self._client.address()
-        weakref.finalize(self, _close_quietly, address, self._session.id)
+        close_with(self, await self._client.address(), self._session.id)
 
     # ---- executing ----
 
@@ -176,11 +175,14 @@ class SandboxEnvironment:
 
     async def _run(self, code: str, names: Optional[Mapping[str, Any]]) -> Result:
         data, callbacks = _split(names or {})
+        self._callbacks = {**self._callbacks, **callbacks}  # names stay, as all state does
+        for name in data:
+            self._callbacks.pop(name, None)
         for attempt in (1, 2):
             session = await self._ready()
             try:
                 result = await session.run(
-                    code, mode="function", name=STEP, globals=data, callbacks=callbacks,
+                    code, mode="function", name=STEP, globals=data, callbacks=self._callbacks,
                     calls_max=self.limits.max_tool_calls, policy=self._policy(),
                     timeout=self.limits.seconds)
                 break
@@ -215,14 +217,6 @@ def _split(names: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Callback
     """What is data, and what is to be called."""
     callbacks = {name: value for name, value in names.items() if callable(value)}
     return {name: value for name, value in names.items() if name not in callbacks}, callbacks
-
-
-def _close_quietly(address: str, session: str) -> None:
-    """For environments that nobody closed."""
-    try:
-        Sandbox(address, retries=0).attach(session).close()
-    except errors.VialError:
-        pass  # it is closed, or its server is
 
 
 def create_sandbox(use_docker: bool = False, limits: Optional[ResourceLimits] = None
