@@ -43,6 +43,7 @@ struct order {
 	bool is_filtered;
 	bool will_exec;     /* what it is forked from is nothing for a program to see */
 	bool is_parked;     /* exec at once; the interpreter waits by itself */
+	bool is_live;       /* it will serve a session */
 	uint32_t rule_count;
 	struct {
 		char path[ORDER_PATH];

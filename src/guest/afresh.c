@@ -39,6 +39,7 @@ _Noreturn void start_afresh(void)
 	size_t count = 0;
 	struct err e;
 
+	vial_rehearsed(); /* there is no more to learn from it */
 	if (buf_add_file(&command, AT_FDCWD, "/proc/self/cmdline", &e) < 0)
 		fail(e.msg);
 	if (lseek(GO_WORDS_FD, 0, SEEK_SET) == 0 && buf_add_fd(&words, GO_WORDS_FD, &e) < 0)

@@ -13,7 +13,8 @@ static int wait_for_code(void)
 	vial_receive();
 	bool has_words = fcntl(GO_WORDS_FD, F_GETFD) >= 0;
 	return python_told(has_words, vial_has_session()) | (has_words ? CALL_HAS_WORDS : 0) |
-	       (vial_has_session() ? CALL_SESSION : 0);
+	       (vial_has_session() ? CALL_SESSION : 0) |
+	       (vial_is_rehearsal() ? CALL_REHEARSAL : 0);
 }
 
 __attribute__((visibility("default"))) int getpriority(__priority_which_t which, id_t who)
@@ -32,6 +33,9 @@ __attribute__((visibility("default"))) int getpriority(__priority_which_t which,
 		break;
 	case CALL_WAIT:
 		answer = wait_for_code();
+		break;
+	case CALL_REHEARSED:
+		vial_rehearsed();
 		break;
 	case CALL_AFRESH:
 		start_afresh();

@@ -24,6 +24,8 @@ enum call {
 	CALL_WAIT = 0x76696101,
 	/* In a guest that cannot run this program as a fresh interpreter would: become one. */
 	CALL_AFRESH = 0x76696102,
+	/* In a rehearsal of a session, as its last step: that is over. */
+	CALL_REHEARSED = 0x76696105,
 };
 
 enum call_told {
@@ -31,6 +33,7 @@ enum call_told {
 	CALL_RENAMED = 2,   /* Python: it will run the program under its own name */
 	CALL_PLAIN = 4,     /* Python: as far as the files go, it need not start afresh */
 	CALL_SESSION = 8,   /* it is to serve a session, at GO_FD, and has no program */
+	CALL_REHEARSAL = 16, /* ... which is only rehearsed, and has no server */
 };
 
 /* What preload.c has for them; C only. */
@@ -38,6 +41,8 @@ void vial_serve(void);         /* returns in guests only */
 void vial_receive(void);       /* wait for the code, write the files, leave the words */
 void vial_end(int status);     /* say that this guest is done, and be gone */
 bool vial_has_session(void);   /* what was received is none to run, but to serve */
+bool vial_is_rehearsal(void);
+void vial_rehearsed(void);     /* in a rehearsal, does not return */
 const char *vial_session(void); /* the session driver as a program, or NULL */
 
 /* afresh.c: the command that this process was started with, with the program's own name, arguments

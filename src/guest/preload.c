@@ -31,7 +31,7 @@
 
 _Static_assert((int)GO_FD == BOX_CONTROL_FD, "one place for the control socket");
 
-static struct pages pages;   /* what guests will touch */
+static struct pages pages[2]; /* what guests will touch: with a program, with a session */
 static int rehearsal = -1;   /* where one tells that; -1: this is none */
 static bool served;          /* whatever fork() was for is done */
 static bool has_session;     /* this guest serves one */
@@ -96,8 +96,21 @@ const char *vial_session(void)
 	return session;
 }
 
-/* Serve orders until the keeper is gone; returns in guests only. */
-static void serve(int channel)
+bool vial_is_rehearsal(void)
+{
+	return rehearsal >= 0;
+}
+
+void vial_rehearsed(void)
+{
+	if (rehearsal < 0)
+		return;
+	pages_tell(rehearsal);
+	_exit(0);
+}
+
+/* Serve orders until the keeper is gone; returns in guests only: whether it is for a session. */
+static bool serve(int channel)
 {
 	const struct order_reply hello = { .kind = ORDER_ZYGOTE };
 	struct err ignored, why;
@@ -121,15 +134,15 @@ static void serve(int channel)
 		else
 			err_set(&e, ERR_BUG, "a zygote forks guests, and nothing else");
 		if (forked == 0)
-			return;
+			return order.is_live;
 		if (order_answer(channel, &order, fds, fd_count, pidfd, &e) < 0)
 			_exit(0);
 	}
 }
 
-/* One run of the program that lies in the nest where guests will have theirs: true in that run,
- * false in the zygote when it is over. */
-static bool is_rehearsal(pid_t (*real)(void))
+/* One run of the program that lies in the nest where guests will have theirs, or a step of a
+ * session: true in that run, false in the zygote when it is over. */
+static bool is_rehearsal(pid_t (*real)(void), bool of_session)
 {
 	int fds[2];
 
@@ -138,15 +151,17 @@ static bool is_rehearsal(pid_t (*real)(void))
 	pid_t pid = real();
 	if (pid == 0) {
 		rehearsal = fds[1];
+		has_session = of_session;
 		(void)close(fds[0]);
+		(void)close(BOX_CONTROL_FD); /* what goes wrong here is not for the keeper */
 		return true;
 	}
 	(void)close(fds[1]);
 	if (pid > 0) {
-		pages_learn(&pages, fds[0]);
+		pages_learn(&pages[of_session], fds[0]);
 		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, 0);
-		pages_keep_own(&pages);
+		pages_keep_own(&pages[of_session]);
 	}
 	(void)close(fds[0]);
 	return false;
@@ -192,12 +207,12 @@ __attribute__((visibility("default"))) pid_t fork(void)
 		return real();
 	served = true;
 	pages_gather();
-	if (is_rehearsal(real))
+	if (is_rehearsal(real, false) || (session && is_rehearsal(real, true)))
 		return 0;
 	note_own_fds();
-	serve(BOX_CONTROL_FD);
+	bool is_live = serve(BOX_CONTROL_FD);
 	replace_own_fds();
-	pages_make_ready(&pages);
+	pages_make_ready(&pages[is_live]);
 	if (!getenv("VIAL_RECEIVES"))
 		vial_receive();
 	return 0;

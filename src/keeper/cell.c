@@ -414,6 +414,7 @@ static int fill_order(struct order *order, const struct cell *cell, bool is_park
 		.landlock_abi = host->landlock_abi,
 		.is_filtered = host->has_seccomp,
 		.is_parked = is_parked,
+		.is_live = cell->flags & WIRE_LIVE,
 		.rule_count = (uint32_t)nest->plan.rule_count,
 	};
 	(void)snprintf(order->cwd, sizeof(order->cwd), "%s", nest->job->workdir);

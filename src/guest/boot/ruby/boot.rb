@@ -10,8 +10,8 @@
 # is not known to read its program in this way.
 lambda do
   # getpriority() is ours as well (guest/call.h): these are no priorities.
-  prepare, wait, afresh = 0x76696100, 0x76696101, 0x76696102
-  has_words, session = 1, 8
+  prepare, wait, afresh, rehearsed = 0x76696100, 0x76696101, 0x76696102, 0x76696105
+  has_words, session, rehearsal = 1, 8, 16
   control_fd, words_fd = 1000, 1001 # guest/go.h
   common = %w[bigdecimal date digest erb fileutils forwardable json open3 optparse ostruct pp
               securerandom set shellwords socket stringio strscan tempfile time timeout tmpdir uri
@@ -78,7 +78,18 @@ lambda do
 
   generators = [] # whose seeds would be every guest's; Ruby's own is new after each fork
 
-  # Says whether it is to serve a session.
+  # A channel on which two steps wait: one as any, and the end of the rehearsal.
+  rehearse = lambda do
+    server, inside = UNIXSocket.pair
+    ["def greet(name)\n  \"hello, \#{name}\"\nend\nputs greet('you')\ngreet('me')",
+     "Process.getpriority(#{rehearsed}, 0)"].each.with_index(1) do |code, id|
+      server.puts(JSON.generate({ op: "run", id:, code: }))
+    end
+    [server, inside].each { |socket| socket.autoclose = false }
+    inside.fileno
+  end
+
+  # The channel of the session it is to serve, or nil.
   become_guest = lambda do |file, loaded|
     ENV.delete("VIAL_RECEIVES")
     generators.each { |generator| generator.send(:initialize) }
@@ -90,7 +101,9 @@ lambda do
     Process.getpriority(afresh, 0) unless as_fresh
     words&.close
     is_session ? file&.close : file.reopen(name, "r")
-    is_session
+    return unless is_session
+
+    told & rehearsal != 0 ? rehearse.call : control_fd
   rescue Exception => why # rubocop:disable Lint/RescueException -- it must not go on as something else
     text = "#{why.class}: #{why.message}".b[0, 240]
     begin
@@ -106,9 +119,10 @@ lambda do
     generators.concat(ObjectSpace.each_object(Random).to_a)
     Process.getpriority(prepare, 0)
     exit!(125) if Process.fork
-    return unless become_guest.call(file, loaded)
+    channel = become_guest.call(file, loaded)
+    return unless channel
 
-    ENV["VIAL_SESSION_FD"] = control_fd.to_s
+    ENV["VIAL_SESSION_FD"] = channel.to_s
     driver.eval # does not return
   end
 
