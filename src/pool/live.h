@@ -25,11 +25,13 @@ struct live_end {
 	struct cgroup_usage usage;
 };
 
+/* The first two may send, interrupt, drain and end; neither frees the pool. */
 struct live_events {
 	/* One message, without its newline; there is a NUL behind it. */
 	void (*on_line)(char *line, size_t len, void *arg);
 	void (*on_output)(enum vial_stream stream, const char *bytes, size_t len, void *arg);
-	/* Once, last, then the live sandbox is freed.  `e` is why there never was one, or NULL. */
+	/* Once, last, then the live sandbox is freed.  `e` is why there never was one, and then there
+	 * is no `end`; else NULL.  It may free the pool. */
 	void (*on_end)(const struct live_end *end, const struct err *e, void *arg);
 	void *arg;
 };
@@ -42,13 +44,14 @@ struct live_events {
 int pool_live(struct live **ret, struct pool *pool, struct vial_job *job,
 	      const struct live_events *events, struct err *e) MUST_USE;
 
-/* Copied, and sent as the guest reads.  ERR_LIMIT: too much waits already. */
+/* Copied, and sent as the guest reads, once it is ready.  ERR_LIMIT: too much waits already.
+ * ERR_GONE: it was told to end, or has. */
 int live_send(struct live *live, const char *bytes, size_t len, struct err *e) MUST_USE;
 
 /* Read now what lies in the pipes: all that a step printed is there when its result is. */
 void live_drain(struct live *live);
 
-void live_interrupt(struct live *live); /* SIGINT to the interpreter */
+void live_interrupt(struct live *live); /* SIGINT to it and what it runs, once it is ready */
 void live_end(struct live *live);       /* kill all of it; on_end follows */
 int live_usage(struct cgroup_usage *ret, struct live *live, struct err *e) MUST_USE;
 uint64_t live_id(const struct live *live); /* of the same series as those of runs */
