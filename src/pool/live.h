@@ -30,8 +30,8 @@ struct live_events {
 	/* One message, without its newline; there is a NUL behind it. */
 	void (*on_line)(char *line, size_t len, void *arg);
 	void (*on_output)(enum vial_stream stream, const char *bytes, size_t len, void *arg);
-	/* Once, last, then the live sandbox is freed.  `e` is why there never was one, and then there
-	 * is no `end`; else NULL.  It may free the pool. */
+	/* Once, last, then the live sandbox is freed.  `e` is why there never was one, and then
+	 * there is no `end`; else NULL.  It may free the pool. */
 	void (*on_end)(const struct live_end *end, const struct err *e, void *arg);
 	void *arg;
 };
