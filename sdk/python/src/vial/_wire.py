@@ -28,15 +28,24 @@ class Connection:
 
     def __init__(self, address: Address, timeout: Optional[float]) -> None:
         try:
-            if address.path is not None:
-                self.sock = socket.socket(socket.AF_UNIX)
-                self.sock.settimeout(timeout)
-                self.sock.connect(address.path)
-            else:
-                self.sock = socket.create_connection((address.host, address.port or 80), timeout)
-                self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.sock = self._connect(address, timeout)
         except OSError as why:
             raise ServerUnavailable("no server at %s: %s" % (address, why)) from why
+
+    @staticmethod
+    def _connect(address: Address, timeout: Optional[float]) -> socket.socket:
+        if address.path is None:
+            made = socket.create_connection((address.host, address.port or 80), timeout)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return made
+        made = socket.socket(socket.AF_UNIX)
+        try:
+            made.settimeout(timeout)
+            made.connect(address.path)
+        except BaseException:
+            made.close()
+            raise
+        return made
 
     def is_stale(self) -> bool:
         """The other side has closed it, or said something unasked."""
