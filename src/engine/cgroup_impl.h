@@ -88,8 +88,8 @@ struct cgroup_ops {
 	/* Descriptors for entering and watching, once the directories are there. */
 	int (*prepare)(struct cgroup *cg, struct err *e);
 	void (*rearm)(const struct cgroup *cg);
-	/* What takes its accounts back, and lifts what stands in the way of other limits.  NULL: this
-	 * version has no such thing. */
+	/* What takes its accounts back, and lifts what stands in the way of other limits.
+	 * NULL: this version has no such thing. */
 	const struct cgroup_reset *resets;
 	bool (*kill_at_once)(int dir_fd); /* NULL, or false: this kernel cannot */
 };

@@ -7,8 +7,8 @@
  * Commands come on standard input: each word ended by a NUL, each command by an
  * empty word.  The word "%n" becomes a name that no other run has.  Commands run
  * with /dev/null as all of their standard streams.  A command "@ask SOCKET WORD REQUEST..."
- * starts nothing: it sends the request to a Unix socket, over a connection that is kept, and is over
- * when the answer is there: a line, or what an HTTP answer's Content-Length says.  It succeeds if
+ * starts nothing: it sends the request to a Unix socket, over a connection that is kept, and is
+ * over when the answer is there: a line, or what an HTTP answer's Content-Length says.  It succeeds if
  * the answer has the word in it.  Of several requests each connection has one.
  *
  * rounds prints "COMMAND MICROSECONDS STATUS" per run, from before the spawn until

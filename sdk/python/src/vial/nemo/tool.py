@@ -27,15 +27,15 @@ Tool = Callable[..., Awaitable[Dict[str, Any]]]
 def code_execution_tool(config: Optional[CodeExecutionToolConfig] = None) -> Tool:
     """The tool: an asynchronous function of `generated_code`, and of a `session_id` if the
     variables of an earlier call are wanted."""
-    config = config or CodeExecutionToolConfig()
-    uri = config.uri if config.uri != DEFAULT_URI else None
-    sandbox = get_sandbox(config.sandbox_type, uri=uri)
+    settings = config or CodeExecutionToolConfig()
+    uri = settings.uri if settings.uri != DEFAULT_URI else None
+    sandbox = get_sandbox(settings.sandbox_type, uri=uri)
 
     async def execute_code(generated_code: str, session_id: Optional[str] = None
                            ) -> Dict[str, Any]:
         return await sandbox.execute_code(
-            generated_code, timeout=config.timeout, language="python",
-            max_output_characters=config.max_output_characters, session_id=session_id)
+            generated_code, timeout=settings.timeout, language="python",
+            max_output_characters=settings.max_output_characters, session_id=session_id)
 
     execute_code.__doc__ = DESCRIPTION
     return execute_code

@@ -72,7 +72,7 @@ class ProgrammaticToolExecutor:
                  use_sandbox: bool = True, sandbox_limits: Optional[ResourceLimits] = None, *,
                  tool_runner: Optional[Callable[[Any, Dict[str, Any]], Any]] = None,
                  client: Optional[AsyncSandbox] = None) -> None:
-        self.tool_catalog = tool_catalog if hasattr(tool_catalog, "tools") \
+        self.tool_catalog: Any = tool_catalog if hasattr(tool_catalog, "tools") \
             else ToolCatalog({name: ToolDefinition(name, function)
                               for name, function in tool_catalog.items()})
         self.timeout = timeout
