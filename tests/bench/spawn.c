@@ -8,8 +8,8 @@
  * empty word.  The word "%n" becomes a name that no other run has.  Commands run
  * with /dev/null as all of their standard streams.  A command "@ask SOCKET WORD REQUEST..."
  * starts nothing: it sends the request to a Unix socket, over a connection that is kept, and is
- * over when the answer is there: a line, or what an HTTP answer's Content-Length says.  It succeeds if
- * the answer has the word in it.  Of several requests each connection has one.
+ * over when the answer is there: a line, or what an HTTP answer's Content-Length says.  It succeeds
+ * if the answer has the word in it.  Of several requests each connection has one.
  *
  * rounds prints "COMMAND MICROSECONDS STATUS" per run, from before the spawn until
  * the wait returned; storm prints "RUNS FAILED MICROSECONDS" in the end.  In each round

@@ -93,7 +93,7 @@ class State(BashCase):
         self.assertEqual(self.out("cat"), "")
 
     def test_nothing_of_the_driver_is_in_sight(self):
-        self.assertEqual(self.out("echo $0; env | grep -i ^_*vial; echo $-"), "bash\nhBE\n")
+        self.assertEqual(self.out("echo $0; env | grep -i ^_*vial_s; echo $-"), "bash\nhBE\n")
 
 
 class Descriptors(BashCase):

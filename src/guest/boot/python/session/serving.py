@@ -104,8 +104,10 @@ class Session:
         self.callbacks.begin(step, message.get("calls_max", CALLS_MAX), self.value_max)
         self.sources.add(name, message["code"])
         attempt = self.interrupts.attempt
-        value = told = None
-        compiled, why = attempt(self._compile, message, name)
+        value = told = compiled = None
+        why = self._declare(message)
+        if why is None:
+            compiled, why = attempt(self._compile, message, name)
         if why is None and not message.get("check_only"):
             value, why = attempt(self.runner.run, compiled)
             self._undo()
@@ -130,15 +132,20 @@ class Session:
         return b'%s,"value":%s}' % (data[:-1], told.encode()) if told else data
 
     def _declare(self, message):
-        if "policy" in message:
-            self.guard.set(message["policy"])
-        if "globals" in message:
-            self.namespace.update(message["globals"])
-        if message.get("callbacks") is not None:
-            self.callbacks.declare(message["callbacks"])
+        """What holds from this step on, so that no interrupt may come in between.  Returns what it
+        failed with."""
+        try:
+            if "policy" in message:
+                self.guard.set(message["policy"])
+            if "globals" in message:
+                self.namespace.update(message["globals"])
+            if message.get("callbacks") is not None:
+                self.callbacks.declare(message["callbacks"])
+        except Exception as why:
+            return why
+        return None
 
     def _compile(self, message, name):
-        self._declare(message)
         self.guard.check(message["code"], name)
         return compile_step(message["code"], name, message.get("mode", "cell"))
 
