@@ -422,7 +422,7 @@ static int create_job(struct reader *r)
 
 static int read_members(struct reader *r)
 {
-	if (check_members(r) < 0 || create_job(r) < 0)
+	if (check_members(r) < 0 || create_job(r) < 0 || !r->job)
 		return -1;
 	for (const struct member *m = r->kind->members; m->name; m++) {
 		struct json_object *value = get(r->all, m->name);

@@ -14,9 +14,11 @@ enum {
 
 /* ---- one of them ----------------------------------------------------------------------- */
 
-static double seconds_since(uint64_t then_us)
+static double seconds(uint64_t us)
 {
-	return (double)((loop_now() - then_us) / 1000) / 1000;
+	uint64_t ms = us / 1000; /* nobody wants to read more digits */
+
+	return (double)ms / 1000;
 }
 
 static void write_session(struct json *j, const char *key, const struct session *s)
@@ -33,10 +35,9 @@ static void write_session(struct json *j, const char *key, const struct session 
 	json_int(j, "runs", (int64_t)s->runs);
 	json_int(j, "waiting", TAILQ_EMPTY(&s->steps) ? 0 : s->step_count - 1);
 	json_int(j, "episodes", (int64_t)s->episodes);
-	json_double(j, "idle_seconds", TAILQ_EMPTY(&s->steps) ? seconds_since(s->used_us) : 0);
-	json_double(j, "age_seconds", seconds_since(s->created_us));
-	json_double(j, "remaining_seconds",
-		    s->ends_us > now ? (double)((s->ends_us - now) / 1000) / 1000 : 0);
+	json_double(j, "idle_seconds", TAILQ_EMPTY(&s->steps) ? seconds(now - s->used_us) : 0);
+	json_double(j, "age_seconds", seconds(now - s->created_us));
+	json_double(j, "remaining_seconds", s->ends_us > now ? seconds(s->ends_us - now) : 0);
 	if (s->interpreter && s->interpreter->is_ready &&
 	    live_usage(&usage, s->interpreter->live, &ignored) == 0)
 		json_int(j, "memory", (int64_t)usage.memory_bytes);
@@ -319,7 +320,7 @@ void steps_write(struct json *j, const struct server *server)
 		json_string(j, "session", s->id);
 		json_string(j, "environment", s->environment->name);
 		json_string(j, "state", step->is_running ? "running" : "waiting");
-		json_double(j, "seconds", seconds_since(step->created_us));
+		json_double(j, "seconds", seconds(loop_now() - step->created_us));
 		json_null(j, "memory");
 		json_close(j);
 	}

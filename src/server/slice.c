@@ -40,6 +40,8 @@ static bool hex4(unsigned *ret, const char *at)
 	return true;
 }
 
+static const char replacement[6] = { '\\', 'u', 'f', 'f', 'f', 'd' };
+
 /* From behind the backslash. */
 static bool check_escape(struct checker *c)
 {
@@ -59,7 +61,7 @@ static bool check_escape(struct checker *c)
 	    low >= 0xdc00 && low <= 0xdfff)
 		c->at += 6;
 	else
-		memcpy(start, "\\ufffd", 6);
+		memcpy(start, replacement, sizeof(replacement));
 	return true;
 }
 

@@ -23,14 +23,15 @@ STOP_S = 10.0
 SOCKET_PATH_MAX = 100  # Linux has 107
 ARMED = "2"
 
-# "$@" until it ends, or until our standard input does.
+# "$@" until it ends, or until our standard input does: then its directory, "$0", goes too.
 KEEPER = """
 exec 3<&0
 "$@" </dev/null 3<&- & served=$!
-{ read -r _ <&3; kill -TERM $served; } 2>/dev/null & watch=$!
+{ read -r _ <&3; : >"$0/over"; kill -TERM $served; } 2>/dev/null & watch=$!
 exec 3<&-
 wait $served; status=$?
 kill $watch 2>/dev/null
+[ ! -e "$0/over" ] || rm -rf -- "$0"
 exit $status
 """
 
@@ -76,7 +77,7 @@ class Daemon:
         try:
             with open(self._log, "wb") as log:
                 self.process = subprocess.Popen(
-                    ["/bin/sh", "-c", KEEPER, "vial", *command, *(options or [])],
+                    ["/bin/sh", "-c", KEEPER, self.dir, *command, *(options or [])],
                     stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True,
                     env={k: v for k, v in os.environ.items() if k != "VIAL_SOCKET"})
         except OSError as why:
