@@ -4,6 +4,7 @@ Processes are found by descent: whoever measures is a child subreaper, so whatev
 sandbox loses ends up below it, whichever parent, session or name the process chose.
 """
 import ctypes
+import fcntl
 import glob
 import os
 import re
@@ -113,6 +114,21 @@ def _mounts():
     return {" ".join(line.split()[2:5]) for line in _read("/proc/self/mountinfo").splitlines()}
 
 
+def _is_held(directory):
+    """Somebody who lives has it, and its lock: it is empty for the moment."""
+    try:
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return False
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+
+
 def _cgroups():
     """Cgroups of ours that nobody is in: those of runs that are under way are not left over."""
     found = set()
@@ -121,7 +137,7 @@ def _cgroups():
         if kind.startswith("cgroup"):
             for directory, _, _ in os.walk(fields.split()[4]):
                 ours = any(part.startswith("vial") for part in directory.split("/"))
-                if ours and not _read(directory + "/cgroup.procs"):
+                if ours and not _read(directory + "/cgroup.procs") and not _is_held(directory):
                     found.add(directory)
     return found
 
