@@ -19,8 +19,8 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "
 UNIFIED = "/sys/fs/cgroup/unified"
 IMAGE = os.environ.get("VIAL_BENCH_IMAGE", "python:3.11-slim")
 KEYS = ("plain", "bare", "bwrap", "crun", "crun-cgroup", "docker-run", "docker-exec", "vial",
-        "vial-nocgroup", "armed", "on-demand", "data", "step", "reset", "fork", "echo")
-WARM = ("armed", "on-demand", "data", "step", "reset", "fork", "echo")  # questions to a daemon
+        "vial-nocgroup", "armed", "on-demand", "data", "step", "fork", "echo")
+WARM = ("armed", "on-demand", "data", "step", "fork", "echo")  # questions to a daemon
 ARMED = 16
 WIDEST = 8  # clients at once
 
@@ -214,9 +214,8 @@ def start(words, path, stack, patience=120):
 
 
 def http(body, path="/v1/runs"):
-    text = json.dumps(body) if body else ""
-    kind = "Content-Type: application/json\r\n" if body else ""
-    return (f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{kind}"
+    text = json.dumps(body)
+    return (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(text)}\r\n\r\n{text}")
 
 
@@ -252,20 +251,15 @@ def daemon(vial, scratch, stack):
 
 
 def sessions(path):
-    """A session for each client; those that are reset are others than those that take steps."""
-    rows = []
-    for key, title, word in (("step", "vial session, a step", "hi"),
-                             ("reset", "vial session, reset", "episodes")):
-        requests = []
-        for _ in range(WIDEST):
-            answer = exchange(path, http({"language": "python"}, "/v1/sessions"))
-            name = json.loads(answer.split(b"\r\n\r\n")[-1]).get("id", "none")
-            requests.append(http({"code": CODE}, f"/v1/sessions/{name}/runs") if key == "step"
-                            else http(None, f"/v1/sessions/{name}/reset"))
-        answer = exchange(path, requests[0])
-        missing = None if word.encode() in answer else answer.split(b"\r\n\r\n")[-1].decode()[:120]
-        rows.append(Row(key, title, ["@ask", path, word, *requests], missing))
-    return rows
+    """A session for each client."""
+    requests = []
+    for _ in range(WIDEST):
+        answer = exchange(path, http({"language": "python"}, "/v1/sessions"))
+        name = json.loads(answer.split(b"\r\n\r\n")[-1]).get("id", "none")
+        requests.append(http({"code": CODE}, f"/v1/sessions/{name}/runs"))
+    answer = exchange(path, requests[0])
+    missing = None if b'"hi' in answer else answer.split(b"\r\n\r\n")[-1].decode()[:120]
+    return [Row("step", "vial session, a step", ["@ask", path, "hi", *requests], missing)]
 
 
 def floors(scratch, stack):

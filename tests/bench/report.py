@@ -3,7 +3,7 @@ import math
 
 BAR = 0.5  # vial's overhead over plain python3, as a part of bubblewrap's
 WARM_BARS = {"armed": (0.03, 0.048), "on-demand": (0.22, 0.352),  # p50, plain python3 = 1:
-             "step": (0.015, 0.03), "reset": (0.06, 0.096)}       # back to back, after idle gaps
+             "step": (0.015, 0.03)}                               # back to back, after idle gaps
 DATA_BAR = 2.0    # numpy and pandas loaded, the same without them = 1
 RATE_BARS = {"plain": 4.0, "fork": 0.6}  # armed, runs/s at 8 at once, as many times that row's
 # Rows that start a Python: what they cost over a plain one can be said.
