@@ -93,7 +93,7 @@ static int start_live(struct heard *h, struct bench *b, const char *driver)
 
 #define UNTIL(condition)                                                                           \
 	do {                                                                                       \
-		for (int i_ = 0; i_ < 2000 && !(condition); i_++)                                  \
+		for (int i_ = 0; i_ < 12000 && !(condition); i_++)                                 \
 			pass_time(&b, 5);                                                          \
 		if (!(condition))                                                                  \
 			STOP(TEST_FAIL, "never: %s", #condition);                                  \

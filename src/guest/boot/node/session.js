@@ -442,6 +442,7 @@ const receive = () => {
   }
   sendCalls();
   finishIfDone();
+  if (!step) soon(serve); // it was the answer to a call that an interrupted step had made
 };
 
 // Wait for the next step, in the order of things: what is being read comes first.
