@@ -8,69 +8,25 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/term.h"
+#include "cli/verbs.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-	const char *name, *arguments;
-	int (*main)(int argc, char **argv);
-	const char *help;
-} verbs[] = {
+static const struct verb verbs[] = {
 	{ "list", "", env_list_main, "the environments of this host" },
 	{ "build", "NAME [REQUIREMENTS]", env_build_main, "make one from packages" },
 	{ "show", "NAME", env_show_main, "packages, size, and how it was built" },
 	{ "remove", "NAME...", env_remove_main, "remove what was built" },
 };
 
-static const char *verb_name(const void *list, size_t i)
-{
-	(void)list;
-	return verbs[i].name;
-}
-
-static void usage(FILE *f)
-{
-	const char *bold = term_style(f, TERM_BOLD), *plain = term_style(f, TERM_PLAIN);
-
-	(void)fprintf(f, "usage: vial env VERB [OPTION...]\n\n");
-	term_wrap(f,
-		  "An environment is a language of this host, or such a language with packages of "
-		  "its own, built once and shared, read-only, by all its sandboxes: "
-		  "vial run --environment NAME.",
-		  0, 80);
-	(void)fputc('\n', f);
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		(void)fprintf(f, "  %s%-7s%s %-21s %s\n", bold, verbs[i].name, plain,
-			      verbs[i].arguments, verbs[i].help);
-	(void)fprintf(f, "\n  vial env VERB --help    the options of a verb\n");
-}
-
 int env_main(int argc, char **argv)
 {
-	const char *name = argc > 1 ? argv[1] : NULL;
-	struct err e;
-
-	if (!name) {
-		usage(stderr);
-		return EXIT_USAGE;
-	}
-	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-		usage(stdout);
-		return cli_flush(0);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		if (strcmp(verbs[i].name, name) == 0)
-			return verbs[i].main(argc - 1, argv + 1);
-
-	const char *guess = options_nearest(name, verb_name, NULL, ARRAY_LEN(verbs));
-
-	if (guess)
-		(void)err_set(&e, ERR_INVALID, "unknown verb 'env %.64s'; did you mean env %s?",
-			      name, guess);
-	else
-		(void)err_set(&e, ERR_INVALID, "unknown verb 'env %.64s'", name);
-	return cli_report("env", &e);
+	return verbs_main("env",
+			  "An environment is a language of this host, or such a language with "
+			  "packages of its own, built once and shared, read-only, by all its "
+			  "sandboxes: vial run --environment NAME.",
+			  verbs, ARRAY_LEN(verbs), argc, argv);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

@@ -3,21 +3,14 @@
  */
 #include "base/buf.h"
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/term.h"
+#include "cli/verbs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-
-struct verb {
-	const char *name;
-	const char *arguments;
-	int (*main)(int argc, char **argv);
-	const char *help;
-};
 
 static const struct verb verbs[] = {
 	{ "run",       "FILE [ARG...]", run_main,       "run a program in a fresh sandbox" },
@@ -32,17 +25,9 @@ static const struct verb verbs[] = {
 	{ "repl",      "",              repl_main,      "talk to an interpreter in a sandbox" },
 };
 
-static const char *verb_name(const void *list, size_t i)
-{
-	return ((const struct verb *)list)[i].name;
-}
-
 static const struct verb *find_verb(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		if (strcmp(verbs[i].name, name) == 0)
-			return &verbs[i];
-	return NULL;
+	return verbs_find(verbs, ARRAY_LEN(verbs), name);
 }
 
 int cli_report(const char *verb, const struct err *e)
@@ -94,19 +79,15 @@ int cli_flush(int status)
 
 static void usage(FILE *f)
 {
-	const char *bold = term_style(f, TERM_BOLD), *plain = term_style(f, TERM_PLAIN);
-
 	(void)fprintf(f, "usage: vial VERB [OPTION...]\n\nRun code you did not write.\n\n");
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		(void)fprintf(f, "  %s%-10s%s %-15s %s\n", bold, verbs[i].name, plain,
-			      verbs[i].arguments, verbs[i].help);
+	verbs_print(f, verbs, ARRAY_LEN(verbs));
 	(void)fprintf(f, "\n  vial VERB --help    the options of a verb\n"
 			 "  vial --version      the version\n");
 }
 
 static int unknown_verb(const char *name)
 {
-	const char *guess = options_nearest(name, verb_name, verbs, ARRAY_LEN(verbs));
+	const char *guess = verbs_nearest(verbs, ARRAY_LEN(verbs), name);
 	struct err e;
 
 	if (name[0] == '-')

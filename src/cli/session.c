@@ -8,6 +8,7 @@
 #include "cli/show.h"
 #include "cli/stop.h"
 #include "cli/term.h"
+#include "cli/verbs.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -261,11 +262,7 @@ static int close_main(int argc, char **argv)
 
 /* ---- the verb ------------------------------------------------------------------------------ */
 
-static const struct {
-	const char *name, *arguments;
-	int (*main)(int argc, char **argv);
-	const char *help;
-} verbs[] = {
+static const struct verb verbs[] = {
 	{ "open", "", open_main, "start one, and print its id" },
 	{ "list", "", list_main, "those there are" },
 	{ "run", "ID FILE", run_main_, "run code in one" },
@@ -273,47 +270,11 @@ static const struct {
 	{ "close", "ID...", close_main, "end them" },
 };
 
-static const char *verb_name(const void *list, size_t i)
-{
-	(void)list;
-	return verbs[i].name;
-}
-
-static void usage(FILE *f)
-{
-	const char *bold = term_style(f, TERM_BOLD), *plain = term_style(f, TERM_PLAIN);
-
-	(void)fprintf(f, "usage: vial session VERB [OPTION...]\n\n");
-	term_wrap(
-		f,
-		"A session is an interpreter that lives on: variables, functions and files of one "
-		"run are there in the next.",
-		0, 80);
-	(void)fputc('\n', f);
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		(void)fprintf(f, "  %s%-7s%s %-9s %s\n", bold, verbs[i].name, plain,
-			      verbs[i].arguments, verbs[i].help);
-	(void)fprintf(f, "\n  vial session VERB --help    the options of a verb\n");
-}
-
 int session_main(int argc, char **argv)
 {
-	const char *name = argc > 1 ? argv[1] : NULL;
-	struct err e;
-
-	if (!name) {
-		usage(stderr);
-		return EXIT_USAGE;
-	}
-	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-		usage(stdout);
-		return cli_flush(0);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		if (strcmp(verbs[i].name, name) == 0)
-			return verbs[i].main(argc - 1, argv + 1);
-	const char *guess = options_nearest(name, verb_name, NULL, ARRAY_LEN(verbs));
-	(void)err_set(&e, ERR_INVALID, "unknown verb 'session %.64s'%s%s%s", name,
-		      guess ? "; did you mean " : "", guess ? guess : "", guess ? "?" : "");
-	return cli_report("session", &e);
+	return verbs_main(
+		"session",
+		"A session is an interpreter that lives on: variables, functions and files "
+		"of one run are there in the next.",
+		verbs, ARRAY_LEN(verbs), argc, argv);
 }

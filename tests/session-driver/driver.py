@@ -7,10 +7,13 @@ import collections
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
+import unittest
 
 SECONDS = 20  # a hang, not a measure of speed
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -192,3 +195,51 @@ def answer(call, handler):
     except Exception as why:
         return {"op": "raise", "call": call["call"], "type": type(why).__name__,
                 "message": str(why)}
+
+
+class Case(unittest.TestCase):
+    """A driver in an empty directory; `argv` starts it, with {fd} for the channel."""
+
+    argv = ()
+
+    def setUp(self):
+        self.dir = os.path.realpath(tempfile.mkdtemp(prefix="vial-session-"))
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.driver = Driver(self.argv, cwd=self.dir)
+        self.addCleanup(self.driver.close)
+
+    def put(self, name, text):
+        path = os.path.join(self.dir, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def run_step(self, code, *args, **members):
+        return self.driver.run(code, *args, **members)
+
+    def value(self, code, *args, **members):
+        """The value as JSON; everything else is a failure."""
+        step = self.run_step(code, *args, **members)
+        self.assertEqual((set(step.result) - {"op", "id"}, step.stderr), ({"value"}, ""),
+                         step.result)
+        return step.result["value"]["json"]
+
+    def text(self, code, **members):
+        value = self.run_step(code, **members).result["value"]
+        return value["text"], value["type"]
+
+    def quiet(self, code, *args, **members):
+        """A step that neither has a value nor fails; returns what it printed."""
+        step = self.run_step(code, *args, **members)
+        self.assertEqual((set(step.result), step.stderr), ({"op", "id"}, ""), step.result)
+        return step.stdout
+
+    def exception(self, code, *args, **members):
+        return self.run_step(code, *args, **members).result["exception"]
+
+    def interrupted(self, code, after=0.3, **members):
+        """Interrupt this when it has had time to begin."""
+        self.driver.start(code, **members)
+        time.sleep(after)
+        self.driver.interrupt()
+        return self.driver.finish(seconds=5)

@@ -1,59 +1,16 @@
 """The Ruby driver: src/guest/boot/ruby/session.rb."""
 import os
 import shutil
-import tempfile
-import time
 import unittest
 
 import driver
 
 RUBY = os.environ.get("VIAL_RUBY", shutil.which("ruby"))
-ARGV = ["env", "VIAL_SESSION_FD={fd}", RUBY or "", os.path.join(driver.BOOT, "ruby/session.rb")]
 
 
 @unittest.skipUnless(RUBY, "there is no ruby")
-class RubyCase(unittest.TestCase):
-    def setUp(self):
-        self.dir = os.path.realpath(tempfile.mkdtemp(prefix="vial-session-"))
-        self.addCleanup(shutil.rmtree, self.dir)
-        self.driver = driver.Driver(ARGV, cwd=self.dir)
-        self.addCleanup(self.driver.close)
-
-    def put(self, name, text):
-        path = os.path.join(self.dir, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def run_step(self, code, *args, **members):
-        return self.driver.run(code, *args, **members)
-
-    def value(self, code, *args, **members):
-        """The value as JSON; everything else is a failure."""
-        step = self.run_step(code, *args, **members)
-        self.assertEqual((set(step.result) - {"op", "id"}, step.stderr), ({"value"}, ""),
-                         step.result)
-        return step.result["value"]["json"]
-
-    def text(self, code, **members):
-        value = self.run_step(code, **members).result["value"]
-        return value["text"], value["type"]
-
-    def quiet(self, code, *args, **members):
-        """A step that neither has a value nor fails; returns what it printed."""
-        step = self.run_step(code, *args, **members)
-        self.assertEqual((set(step.result), step.stderr), ({"op", "id"}, ""), step.result)
-        return step.stdout
-
-    def exception(self, code, *args, **members):
-        return self.run_step(code, *args, **members).result["exception"]
-
-    def interrupted(self, code, after=0.3, **members):
-        """Interrupt this when it has had time to begin."""
-        self.driver.start(code, **members)
-        time.sleep(after)
-        self.driver.interrupt()
-        return self.driver.finish(seconds=5)
+class RubyCase(driver.Case):
+    argv = ["env", "VIAL_SESSION_FD={fd}", RUBY or "", os.path.join(driver.BOOT, "ruby/session.rb")]
 
 
 class Names(RubyCase):
