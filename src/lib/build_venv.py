@@ -236,6 +236,8 @@ class Build:
                 self.progress.show(step, seen, total, collected(line))
             elif line.startswith("Installing collected packages"):
                 self.progress.show("install", 0, line.count(",") + 1, count=installed)
+        done, last = installed()
+        self.progress.show("install", done, done, last)
         if lock is None:
             lock = self.reported_lock(json.loads(read(report)))
         self.verify(site, lock)

@@ -72,7 +72,7 @@ class Parts(Killed):
         self.assertTrue(self.daemon.settle(), "it does not come to rest: %s" % self.daemon.pools())
         now = self.daemon.holdings()
         for kind, count in self.before.items():
-            self.assertLessEqual(now.get(kind, 0), count, kind)
+            self.assertLessEqual(now.get(kind, 0), count + chaos.SLACK.get(kind, 0), kind)
 
     def check(self, role):
         self.kill_often(role)

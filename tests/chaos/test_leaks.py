@@ -8,8 +8,6 @@ from chaos import Daemon, Load
 WARM_UP = 300
 ROUNDS = 4
 MEMORY_KB = 512  # what an allocator may keep, however many runs there were
-# Control groups that wait for the next sandbox, with what is open of each; there are that many at most.
-SLACK = {"keeper's descriptors": 64 * 20}
 
 
 class Leaks(unittest.TestCase):
@@ -39,7 +37,7 @@ class Leaks(unittest.TestCase):
             now, memory = self.measure()
             print("# %d runs, %.0f/s, KiB: %s" % (total, rate, memory), flush=True)
             more = {kind: now.get(kind) for kind in before
-                    if now.get(kind, 0) > before[kind] + SLACK.get(kind, 0)}
+                    if now.get(kind, 0) > before[kind] + chaos.SLACK.get(kind, 0)}
             self.assertEqual(more, {}, "more than %s" % before)
             for role, kb in memory.items():
                 self.assertLessEqual(kb, memory_before[role] + MEMORY_KB, role)
