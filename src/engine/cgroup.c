@@ -300,36 +300,80 @@ static int remove_group(const struct cgroup_ops *ops, int tree_fd, const char *p
 	}
 }
 
-static void sweep_tree(const struct cgroup_host *host, const struct cgroup_tree *tree,
-		       int (*claim)(unsigned lease, void *arg), void *arg)
+struct sweep {
+	const struct cgroup_host *host;
+	int (*claim)(unsigned lease, void *arg);
+	void *arg;
+};
+
+static DIR *open_below(int fd, const char *path)
 {
-	const char *parent = host->parent ? host->parent : ".";
-	int fd = SYS(openat, tree->fd, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int below = SYS(openat, fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = below < 0 ? NULL : fdopendir(below);
+
+	if (!dir && below >= 0)
+		(void)close(below);
+	return dir;
+}
+
+static void sweep_dir(const struct sweep *sweep, int fd, const char *path)
+{
+	DIR *dir = open_below(fd, path);
 	unsigned lease;
 
-	if (!dir) {
-		if (fd >= 0)
-			(void)close(fd);
+	if (!dir)
 		return;
-	}
 	for (const struct dirent *entry; (entry = readdir(dir));) {
 		if (entry->d_type != DT_DIR || !cgroup_parse_name(&lease, entry->d_name))
 			continue;
 		/* Owners with another lock file than ours hold at least the group's own lock. */
-		auto_close int held = claim(lease, arg);
+		auto_close int held = sweep->claim(lease, sweep->arg);
 		auto_close int group =
 			openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (held >= 0 && group >= 0 && flock(group, LOCK_EX | LOCK_NB) == 0)
-			(void)remove_group(host->ops, dirfd(dir), entry->d_name);
+			(void)remove_group(sweep->host->ops, dirfd(dir), entry->d_name);
 	}
 	(void)closedir(dir);
 }
 
 void cgroup_sweep(struct cgroup_host *host, int (*claim)(unsigned lease, void *arg), void *arg)
 {
+	const struct sweep sweep = { host, claim, arg };
+
 	for (size_t i = 0; i < host->tree_count; i++)
-		sweep_tree(host, &host->trees[i], claim, arg);
+		sweep_dir(&sweep, host->trees[i].fd, host->parent ? host->parent : ".");
+}
+
+/* A tree that is the whole of a mount has nothing beside it: above is another file system. */
+static bool has_neighbours(int tree_fd)
+{
+	struct stat here, above;
+
+	return fstat(tree_fd, &here) == 0 && fstatat(tree_fd, "..", &above, 0) == 0 &&
+	       here.st_dev == above.st_dev && here.st_ino != above.st_ino;
+}
+
+void cgroup_sweep_beside(struct cgroup_host *host, int (*claim)(unsigned lease, void *arg),
+			 void *arg)
+{
+	const struct sweep sweep = { host, claim, arg };
+	char path[NAME_MAX + CGROUP_NAME + 2];
+
+	for (size_t i = 0; i < host->tree_count; i++) {
+		int tree_fd = host->trees[i].fd;
+		DIR *above = has_neighbours(tree_fd) ? open_below(tree_fd, "..") : NULL;
+
+		if (!above)
+			continue;
+		for (const struct dirent *entry; (entry = readdir(above));) {
+			if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+				continue;
+			(void)snprintf(path, sizeof(path), "%s/%s", entry->d_name,
+				       host->parent ? host->parent : "");
+			sweep_dir(&sweep, dirfd(above), path);
+		}
+		(void)closedir(above);
+	}
 }
 
 /* ---- one group ------------------------------------------------------------------------- */

@@ -47,6 +47,9 @@ const char *cgroup_why(const struct cgroup_host *host);   /* why NONE, or what i
  * returns a descriptor that gives it back when closed, or -1.
  */
 void cgroup_sweep(struct cgroup_host *host, int (*claim)(unsigned lease, void *arg), void *arg);
+/* The same in the groups beside our own: who was started from another login was in another one. */
+void cgroup_sweep_beside(struct cgroup_host *host, int (*claim)(unsigned lease, void *arg),
+			 void *arg);
 
 /* Create vial-<lease><suffix> with its limits; a stale one of that name is replaced. */
 int cgroup_create(struct cgroup **ret, struct cgroup_host *host, unsigned lease, const char *suffix,

@@ -421,8 +421,10 @@ int keeper_serve(const struct serve_options *options, struct err *e)
 	raise_limits();
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (vial_open(&s.keeper.host, options->config, (struct vial_error *)e) < 0 ||
-	    host_check_layers(s.keeper.host, 0, e) < 0 ||
-	    environments_load(&environments, s.keeper.host, e) < 0 ||
+	    host_check_layers(s.keeper.host, 0, e) < 0)
+		return -1;
+	cgroup_sweep_beside(s.keeper.host->cgroups, ids_claim, &s.keeper.host->ids);
+	if (environments_load(&environments, s.keeper.host, e) < 0 ||
 	    loop_create(&s.keeper.loop, e) < 0 || open_sockets(&s, e) < 0 ||
 	    start_server(&s, e) < 0 || watch_own(&s, e) < 0 || (geteuid() == 0 && lock_in(e) < 0))
 		return -1;

@@ -94,7 +94,7 @@ static size_t count_inodes(const struct vial_job *job)
 void files_mark(struct run *run)
 {
 	struct files *f = &run->files;
-	uint64_t before = inodes_used(run->tenant.box->fds[WIRE_FD_WORKSPACE]);
+	uint64_t before = inodes_used(run->occupant.box->fds[WIRE_FD_WORKSPACE]);
 	size_t ours = count_inodes(run->job);
 
 	f->inodes = before && ours ? before + ours : 0;
@@ -104,7 +104,7 @@ void files_mark(struct run *run)
 bool files_untouched(struct run *run)
 {
 	const struct vial_job *job = run->job;
-	const struct workspace ws = { .fd = run->tenant.box->fds[WIRE_FD_WORKSPACE] };
+	const struct workspace ws = { .fd = run->occupant.box->fds[WIRE_FD_WORKSPACE] };
 
 	if (!run->files.inodes || inodes_used(ws.fd) != run->files.inodes)
 		return false;
@@ -122,8 +122,8 @@ void files_done(struct run *run)
 {
 	struct files *f = &run->files;
 
-	loop_unwatch(run->tenant.pool->loop, &f->watch);
-	loop_cancel_timer(run->tenant.pool->loop, &f->overdue);
+	loop_unwatch(run->occupant.pool->loop, &f->watch);
+	loop_cancel_timer(run->occupant.pool->loop, &f->overdue);
 	closep(&f->fd);
 	f->fd = -1;
 }
@@ -248,11 +248,11 @@ static bool take_answer(struct run *run, const struct filer_answer *a)
 static void on_filer(struct watch *w, uint32_t events)
 {
 	struct run *run = holder_of(w, struct run, files.watch);
-	const struct filer_answer *answer = (const struct filer_answer *)run->tenant.pool->chunk;
+	const struct filer_answer *answer = (const struct filer_answer *)run->occupant.pool->chunk;
 
 	(void)events;
 	for (int i = 0; i < ANSWERS_AT_ONCE; i++) {
-		ssize_t n = recv(w->fd, run->tenant.pool->chunk, sizeof(*answer), MSG_DONTWAIT);
+		ssize_t n = recv(w->fd, run->occupant.pool->chunk, sizeof(*answer), MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
@@ -274,21 +274,21 @@ static void on_overdue(struct timer *t)
 void files_collect(struct run *run)
 {
 	struct files *f = &run->files;
-	struct loop *loop = run->tenant.pool->loop;
+	struct loop *loop = run->occupant.pool->loop;
 	bool only_changed = run->job->exports.count == 0;
 	struct err e;
 
 	if (!f->is_asked) {
 		f->is_asked = true;
 		f->overdue.on_due = on_overdue;
-		if (!pool_tell(run->tenant.box, WIRE_FILES, NULL) ||
+		if (!pool_tell(run->occupant.box, WIRE_FILES, NULL) ||
 		    loop_set_timer(loop, &f->overdue, FILER_MAX_US, &e) < 0)
 			fail(run, "there is nobody to read them");
 		return;
 	}
 	/* Nothing changes any more when all who could are dead, or are one that is done. */
 	if (f->fd < 0 || f->watch.active ||
-	    !(run->tenant.box->gone || run->tenant.box->is_empty || f->is_alone))
+	    !(run->occupant.box->gone || run->occupant.box->is_empty || f->is_alone))
 		return;
 	f->watch = (struct watch){ .fd = f->fd, .on_ready = on_filer };
 	f->is_listing = true;
@@ -309,7 +309,7 @@ void files_given(struct run *run, int fd)
 	f->fd = fd;
 	/* Who lets go of a workspace last frees all that is in it, a tenth of a second for some:
 	 * let it be the filer.  Everybody here waits for us. */
-	closep(&run->tenant.box->fds[WIRE_FD_WORKSPACE]);
-	run->tenant.box->fds[WIRE_FD_WORKSPACE] = -1;
+	closep(&run->occupant.box->fds[WIRE_FD_WORKSPACE]);
+	run->occupant.box->fds[WIRE_FD_WORKSPACE] = -1;
 	files_collect(run);
 }

@@ -40,7 +40,7 @@ struct outbox {
 };
 
 struct live {
-	struct tenant tenant;
+	struct occupant occupant;
 	struct live_events events;
 	struct vial_job *job; /* until it is ready: its first sandbox may be lost */
 	enum live_state state;
@@ -54,16 +54,16 @@ struct live {
 	struct timer due;
 };
 
-static const struct tenant_kind live_kind;
+static const struct occupant_kind live_kind;
 
-static struct live *live_of(struct tenant *t)
+static struct live *live_of(struct occupant *t)
 {
-	return holder_of(t, struct live, tenant);
+	return holder_of(t, struct live, occupant);
 }
 
 /* ---- its end --------------------------------------------------------------------------- */
 
-static void mute(struct tenant *t)
+static void mute(struct occupant *t)
 {
 	struct live *live = live_of(t);
 	struct loop *loop = t->pool->loop;
@@ -78,9 +78,9 @@ static void live_free(struct live *live)
 {
 	if (!live)
 		return;
-	if (live->tenant.all.next) {
-		mute(&live->tenant);
-		tenant_detach(&live->tenant);
+	if (live->occupant.all.next) {
+		mute(&live->occupant);
+		occupant_detach(&live->occupant);
 	}
 	buf_done(&live->go.bytes);
 	buf_done(&live->messages.bytes);
@@ -91,19 +91,19 @@ static void live_free(struct live *live)
 
 DEFINE_CLEANUP(struct live *, live_free)
 
-static void free_tenant(struct tenant *t)
+static void free_occupant(struct occupant *t)
 {
 	live_free(live_of(t));
 }
 
-static void finish(struct tenant *t, const struct err *why)
+static void finish(struct occupant *t, const struct err *why)
 {
 	struct live *live = live_of(t);
 	bool never_was = why && !live->was_ready && !live->end.was_told;
 	const struct err copy = why ? *why : (struct err){ 0 };
 
 	mute(t);
-	tenant_detach(t);
+	occupant_detach(t);
 	t->kept->failed += never_was;
 	live->events.on_end(never_was ? NULL : &live->end, never_was ? &copy : NULL,
 			    live->events.arg);
@@ -116,18 +116,18 @@ static void stop(struct live *live)
 	if (live->state == LIVE_STOPPING)
 		return;
 	live->state = LIVE_STOPPING;
-	loop_unwatch(live->tenant.pool->loop, &live->control);
-	loop_cancel_timer(live->tenant.pool->loop, &live->due);
-	sandbox_kill(live->tenant.box); /* which has a clock of its own */
+	loop_unwatch(live->occupant.pool->loop, &live->control);
+	loop_cancel_timer(live->occupant.pool->loop, &live->due);
+	sandbox_kill(live->occupant.box); /* which has a clock of its own */
 }
 
 void live_end(struct live *live)
 {
 	live->end.was_told = true;
-	if (live->tenant.is_failed)
+	if (live->occupant.is_failed)
 		return; /* on_end is on its way */
 	if (live->state == LIVE_WAITING)
-		tenant_end_later(&live->tenant, NULL);
+		occupant_end_later(&live->occupant, NULL);
 	else
 		stop(live);
 }
@@ -176,7 +176,7 @@ static void flush(struct live *live)
 	if (wanted == live->control_events)
 		return;
 	live->control_events = wanted;
-	if (loop_rewatch(live->tenant.pool->loop, &live->control, wanted, &ignored) < 0)
+	if (loop_rewatch(live->occupant.pool->loop, &live->control, wanted, &ignored) < 0)
 		stop(live);
 }
 
@@ -185,7 +185,7 @@ int live_send(struct live *live, const char *bytes, size_t len, struct err *e)
 	struct outbox *box = &live->messages;
 	size_t waits = box->bytes.len - box->sent;
 
-	if (live->state == LIVE_STOPPING || live->end.was_told || live->tenant.is_failed)
+	if (live->state == LIVE_STOPPING || live->end.was_told || live->occupant.is_failed)
 		return err_set(e, ERR_GONE, "the interpreter has ended");
 	if (len > SEND_MAX - waits)
 		return err_set(e, ERR_LIMIT, "%zu bytes wait to be read already", waits);
@@ -207,16 +207,16 @@ int live_send(struct live *live, const char *bytes, size_t len, struct err *e)
 
 void live_interrupt(struct live *live)
 {
-	if (live->state == LIVE_READY && !live->tenant.is_failed)
-		sandbox_interrupt(live->tenant.box);
+	if (live->state == LIVE_READY && !live->occupant.is_failed)
+		sandbox_interrupt(live->occupant.box);
 }
 
 /* ---- what it prints -------------------------------------------------------------------- */
 
 static void drain(struct live *live, size_t i, unsigned reads)
 {
-	struct pool *pool = live->tenant.pool;
-	int *fd = &live->tenant.box->fds[WIRE_FD_STDOUT + i];
+	struct pool *pool = live->occupant.pool;
+	int *fd = &live->occupant.box->fds[WIRE_FD_STDOUT + i];
 	ssize_t n = sizeof(pool->chunk);
 
 	if (live->is_draining)
@@ -249,7 +249,7 @@ static void drain_both(struct live *live, unsigned reads)
 
 void live_drain(struct live *live)
 {
-	if (live->state != LIVE_WAITING && live->tenant.box && !live->tenant.is_failed)
+	if (live->state != LIVE_WAITING && live->occupant.box && !live->occupant.is_failed)
 		drain_both(live, READS_AT_END);
 }
 
@@ -271,7 +271,7 @@ static void become_ready(struct live *live)
 {
 	live->state = LIVE_READY;
 	live->was_ready = true;
-	loop_cancel_timer(live->tenant.pool->loop, &live->due);
+	loop_cancel_timer(live->occupant.pool->loop, &live->due);
 	vial_job_free(take_ptr(&live->job));
 	buf_done(&live->go.bytes);
 	flush(live);
@@ -289,7 +289,7 @@ static void on_refusal(struct live *live)
 	memcpy(&said, live->in.data + sizeof(head), sizeof(said));
 	utf8_repair(&text, said.msg, strnlen(said.msg, sizeof(said.msg)));
 	err_set(&e, ERR_SYS, "it could not be started: %s", buf_str(&text));
-	tenant_end_later(&live->tenant, &e);
+	occupant_end_later(&live->occupant, &e);
 }
 
 /* Tell of the lines that are complete; what follows them is kept. */
@@ -330,7 +330,7 @@ static void take_lines(struct live *live)
 /* An interpreter that nobody can speak to any more is of no use, but may be about to end. */
 static void hung_up(struct live *live)
 {
-	struct loop *loop = live->tenant.pool->loop;
+	struct loop *loop = live->occupant.pool->loop;
 	struct err ignored;
 
 	loop_unwatch(loop, &live->control);
@@ -341,10 +341,10 @@ static void hung_up(struct live *live)
 
 static void hear(struct live *live, unsigned reads)
 {
-	struct pool *pool = live->tenant.pool;
+	struct pool *pool = live->occupant.pool;
 	ssize_t n = sizeof(pool->chunk);
 
-	while (reads-- > 0 && n == sizeof(pool->chunk) && !live->tenant.is_failed &&
+	while (reads-- > 0 && n == sizeof(pool->chunk) && !live->occupant.is_failed &&
 	       live->state < LIVE_STOPPING) {
 		n = recv(live->control.fd, pool->chunk, sizeof(pool->chunk), MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR) {
@@ -381,7 +381,7 @@ static void on_due(struct timer *t)
 	struct live *live = holder_of(t, struct live, due);
 
 	if (live->state == LIVE_STARTING)
-		tenant_end_later(&live->tenant, &late);
+		occupant_end_later(&live->occupant, &late);
 	else
 		stop(live);
 }
@@ -405,12 +405,12 @@ static int write_go(struct live *live, struct err *e)
 	return go->dropped ? err_set(e, ERR_SYS, "out of memory") : 0;
 }
 
-static int begin(struct tenant *t, struct sandbox *box, struct err *e)
+static int begin(struct occupant *t, struct sandbox *box, struct err *e)
 {
 	struct live *live = live_of(t);
 	struct loop *loop = t->pool->loop;
 
-	tenant_enter(t, box);
+	occupant_enter(t, box);
 	live->state = LIVE_STARTING;
 	closep(&box->fds[WIRE_FD_STDIN]);
 	box->fds[WIRE_FD_STDIN] = -1;
@@ -432,13 +432,13 @@ static int begin(struct tenant *t, struct sandbox *box, struct err *e)
 /* It never was: nothing of the user's has run, so another sandbox may do. */
 static void start_failed(struct live *live, const struct wire_ended *ended)
 {
-	struct tenant *t = &live->tenant;
+	struct occupant *t = &live->occupant;
 	struct err e;
 
 	if (!t->is_retried && !t->pool->is_gone) {
 		mute(t);
 		live->state = LIVE_WAITING;
-		tenant_retry(t);
+		occupant_retry(t);
 		return;
 	}
 	if (ended->lost)
@@ -455,7 +455,7 @@ static void start_failed(struct live *live, const struct wire_ended *ended)
 }
 
 /* All that it wrote lies in its pipes: nobody is left to write more. */
-static void on_ended(struct tenant *t, const struct wire_ended *ended, bool is_final)
+static void on_ended(struct occupant *t, const struct wire_ended *ended, bool is_final)
 {
 	struct live *live = live_of(t);
 
@@ -477,7 +477,7 @@ static void on_ended(struct tenant *t, const struct wire_ended *ended, bool is_f
 	finish(t, NULL);
 }
 
-static const struct tenant_kind live_kind = { begin, on_ended, mute, finish, free_tenant };
+static const struct occupant_kind live_kind = { begin, on_ended, mute, finish, free_occupant };
 
 static int check(const struct vial_job *job, struct err *e)
 {
@@ -497,16 +497,16 @@ int pool_live(struct live **ret, struct pool *pool, struct vial_job *job,
 
 	if (!live)
 		return err_sys(e, "session");
-	if (check(job, e) < 0 || pool_check(&live->tenant, pool, job, true, e) < 0)
+	if (check(job, e) < 0 || pool_check(&live->occupant, pool, job, true, e) < 0)
 		return -1;
-	live->tenant.kind = &live_kind;
+	live->occupant.kind = &live_kind;
 	live->job = take_ptr(&owned);
 	live->events = *events;
 	live->end.exit_code = -1;
 	live->messages.bytes.max = SEND_MAX;
 	live->in.max = LIVE_LINE_MAX + sizeof(pool->chunk);
 	live->due.on_due = on_due;
-	if (pool_admit(&live->tenant, e) < 0)
+	if (pool_admit(&live->occupant, e) < 0)
 		return -1;
 	*ret = take_ptr(&live);
 	return 0;
@@ -514,14 +514,14 @@ int pool_live(struct live **ret, struct pool *pool, struct vial_job *job,
 
 int live_usage(struct cgroup_usage *ret, struct live *live, struct err *e)
 {
-	if (live->state == LIVE_WAITING || !live->tenant.box)
+	if (live->state == LIVE_WAITING || !live->occupant.box)
 		return err_set(e, ERR_GONE, "it has no sandbox yet");
-	if (!live->tenant.box->cgroup)
+	if (!live->occupant.box->cgroup)
 		return err_set(e, ERR_HOST, "this host keeps no accounts of it");
-	return cgroup_usage(ret, live->tenant.box->cgroup, e);
+	return cgroup_usage(ret, live->occupant.box->cgroup, e);
 }
 
 uint64_t live_id(const struct live *live)
 {
-	return live->tenant.id;
+	return live->occupant.id;
 }

@@ -51,7 +51,7 @@ struct kept *pool_kept(const struct pool *pool, const struct shape *shape)
 	return &pool->kept[first + shape->environment];
 }
 
-void pool_enqueue(struct tenant *t, bool is_first)
+void pool_enqueue(struct occupant *t, bool is_first)
 {
 	struct pool *pool = t->pool;
 
@@ -62,7 +62,7 @@ void pool_enqueue(struct tenant *t, bool is_first)
 	pool_tidy_soon(pool);
 }
 
-void pool_dequeue(struct tenant *t)
+void pool_dequeue(struct occupant *t)
 {
 	if (!t->is_queued)
 		return;
@@ -83,7 +83,7 @@ static struct shape default_shape(const struct pool *pool, const struct kept *ke
 }
 
 /* Where one was lost, those that were armed with it may be, too. */
-static struct sandbox *find_armed(const struct tenant *t)
+static struct sandbox *find_armed(const struct occupant *t)
 {
 	list_each (&t->kept->armed, l) {
 		struct sandbox *box = holder_of(l, struct sandbox, armed);
@@ -101,13 +101,14 @@ static struct sandbox *find_unclaimed(const struct pool *pool, const struct shap
 		return NULL;
 	list_each (&pool->sandboxes, l) {
 		struct sandbox *box = holder_of(l, struct sandbox, all);
-		if (box->state == SANDBOX_ARMING && !box->tenant && shape_fits(&box->shape, wanted))
+		if (box->state == SANDBOX_ARMING && !box->occupant &&
+		    shape_fits(&box->shape, wanted))
 			return box;
 	}
 	return NULL;
 }
 
-static int begin(struct tenant *t, struct sandbox *box, struct err *e)
+static int begin(struct occupant *t, struct sandbox *box, struct err *e)
 {
 	struct pool *pool = t->pool;
 
@@ -121,7 +122,7 @@ static int begin(struct tenant *t, struct sandbox *box, struct err *e)
 	return t->kind->begin(t, box, e);
 }
 
-static bool order_for(struct tenant *t)
+static bool order_for(struct occupant *t)
 {
 	struct pool *pool = t->pool;
 	struct shape usual = default_shape(pool, t->kept);
@@ -135,7 +136,7 @@ static bool order_for(struct tenant *t)
 	}
 	if (!box)
 		return false;
-	box->tenant = t;
+	box->occupant = t;
 	t->box = box;
 	pool->ordered_count++;
 	t->kept->ordered++;
@@ -172,13 +173,13 @@ void pool_serve_queue(struct pool *pool)
 	struct err e;
 
 	for (struct link *l = pool->queue.next; l != &pool->queue; l = next) {
-		struct tenant *t = holder_of(l, struct tenant, place);
+		struct occupant *t = holder_of(l, struct occupant, place);
 		struct sandbox *box = find_armed(t);
 		next = l->next;
 		if (box) {
 			t->kept->on_demand++;
 			if (begin(t, box, &e) < 0)
-				tenant_end_later(t, &e);
+				occupant_end_later(t, &e);
 			continue;
 		}
 		if (t->box || order_for(t))
@@ -272,7 +273,7 @@ static void on_tidy(struct timer *t)
 {
 	struct pool *pool = holder_of(t, struct pool, tidy);
 	uint64_t now = loop_now();
-	struct tenant *due = NULL;
+	struct occupant *due = NULL;
 	struct err ignored;
 
 	pool->is_untidy = false;
@@ -282,7 +283,7 @@ static void on_tidy(struct timer *t)
 	}
 	uint64_t wait = pool_send_orders(pool) ? next_tidy(pool, now) : TELL_AGAIN_US;
 	if (pool->due.next != &pool->due)
-		due = holder_of(pool->due.next, struct tenant, place);
+		due = holder_of(pool->due.next, struct occupant, place);
 	if (due || pool->is_untidy)
 		wait = 0;
 	(void)!loop_set_timer(pool->loop, &pool->tidy, wait, &ignored);
@@ -307,7 +308,7 @@ int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *h
 	pool->environments = environments;
 	pool->options = *options;
 	list_init(&pool->sandboxes);
-	list_init(&pool->tenants);
+	list_init(&pool->occupants);
 	list_init(&pool->queue);
 	list_init(&pool->due);
 	if (host_cgroups(&pool->cgroups, host, e) < 0)
@@ -333,8 +334,8 @@ void pool_free(struct pool *pool)
 {
 	if (!pool)
 		return;
-	while (pool->kept && pool->tenants.next != &pool->tenants) {
-		struct tenant *t = holder_of(pool->tenants.next, struct tenant, all);
+	while (pool->kept && pool->occupants.next != &pool->occupants) {
+		struct occupant *t = holder_of(pool->occupants.next, struct occupant, all);
 		t->kind->free(t);
 	}
 	while (pool->kept && pool->sandboxes.next != &pool->sandboxes) {
@@ -349,7 +350,7 @@ void pool_free(struct pool *pool)
 	free(pool);
 }
 
-/* ---- tenants ------------------------------------------------------------------------------ */
+/* ---- occupants ------------------------------------------------------------------------------ */
 
 static int find_environment(uint32_t *ret, const struct pool *pool, const struct vial_job *job,
 			    struct err *e)
@@ -390,11 +391,11 @@ static int check_state(struct pool *pool, struct kept *kept, struct err *e)
 	return 0;
 }
 
-int pool_check(struct tenant *ret, struct pool *pool, const struct vial_job *job, bool is_live,
+int pool_check(struct occupant *ret, struct pool *pool, const struct vial_job *job, bool is_live,
 	       struct err *e)
 {
 	const char *needs = pool_refuses(job);
-	struct tenant t = { .pool = pool, .created_us = loop_now() };
+	struct occupant t = { .pool = pool, .created_us = loop_now() };
 	uint32_t environment = 0;
 
 	if (needs)
@@ -411,7 +412,7 @@ int pool_check(struct tenant *ret, struct pool *pool, const struct vial_job *job
 	return 0;
 }
 
-int pool_admit(struct tenant *t, struct err *e)
+int pool_admit(struct occupant *t, struct err *e)
 {
 	struct pool *pool = t->pool;
 	struct sandbox *box = find_armed(t);
@@ -421,8 +422,8 @@ int pool_admit(struct tenant *t, struct err *e)
 		t->kept->refused++;
 		return err_set(e, ERR_BUSY, "too many runs are waiting");
 	}
-	list_add_before(&pool->tenants, &t->all);
-	t->id = ++pool->last_tenant;
+	list_add_before(&pool->occupants, &t->all);
+	t->id = ++pool->last_occupant;
 	t->kept->runs++;
 	if (!box) {
 		pool_enqueue(t, false);
@@ -445,13 +446,13 @@ int pool_run(struct run **ret, struct pool *pool, struct vial_job *job,
 		return err_sys(e, "run");
 	if (!job->has_code)
 		return err_set(e, ERR_INVALID, "there is no code to run");
-	if (pool_check(&run->tenant, pool, job, false, e) < 0 ||
+	if (pool_check(&run->occupant, pool, job, false, e) < 0 ||
 	    result_create(&run->result, &job->limits, e) < 0)
 		return -1;
 	run->job = take_ptr(&owned);
 	run->events = *events;
 	run_init(run);
-	if (pool_admit(&run->tenant, e) < 0)
+	if (pool_admit(&run->occupant, e) < 0)
 		return -1;
 	*ret = take_ptr(&run);
 	return 0;
@@ -485,14 +486,14 @@ void pool_visit(const struct pool *pool, void (*visit)(const struct pool_state *
 void pool_visit_runs(const struct pool *pool,
 		     void (*visit)(const struct run_state *state, void *arg), void *arg)
 {
-	list_each (&pool->tenants, l) {
-		const struct run *run = run_of(holder_of(l, struct tenant, all));
+	list_each (&pool->occupants, l) {
+		const struct run *run = run_of(holder_of(l, struct occupant, all));
 		struct cgroup_usage usage = { 0 };
 		struct err ignored;
 
 		if (!run)
 			continue;
-		const struct tenant *t = &run->tenant;
+		const struct occupant *t = &run->occupant;
 		bool waits = run->phase == PHASE_WAITING;
 		if (!waits && t->box && t->box->cgroup)
 			(void)!cgroup_usage(&usage, t->box->cgroup, &ignored);
@@ -509,9 +510,9 @@ void pool_visit_runs(const struct pool *pool,
 
 int pool_kill(struct pool *pool, uint64_t id, struct err *e)
 {
-	list_each (&pool->tenants, l) {
-		struct run *run = run_of(holder_of(l, struct tenant, all));
-		if (!run || run->tenant.id != id)
+	list_each (&pool->occupants, l) {
+		struct run *run = run_of(holder_of(l, struct occupant, all));
+		if (!run || run->occupant.id != id)
 			continue;
 		pool_cancel(run);
 		return 0;
@@ -521,5 +522,17 @@ int pool_kill(struct pool *pool, uint64_t id, struct err *e)
 
 uint64_t run_id(const struct run *run)
 {
-	return run->tenant.id;
+	return run->occupant.id;
+}
+
+double run_wait_ms(const struct run *run)
+{
+	uint64_t began_us = run->start_us ? run->start_us : loop_now();
+
+	return (double)(began_us - run->occupant.created_us) / 1000;
+}
+
+const struct vial_job *run_asked(const struct run *run)
+{
+	return run->job;
 }

@@ -70,3 +70,5 @@ void pool_visit_runs(const struct pool *pool,
 		     void (*visit)(const struct run_state *state, void *arg), void *arg);
 int pool_kill(struct pool *pool, uint64_t id, struct err *e) MUST_USE; /* ERR_GONE: no such run */
 uint64_t run_id(const struct run *run);
+double run_wait_ms(const struct run *run); /* until its code began; all of its time if it did not */
+const struct vial_job *run_asked(const struct run *run);

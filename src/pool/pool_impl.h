@@ -5,12 +5,12 @@
  *   pool.c       the queue, and what is kept armed
  *   sandbox.c    one of the keeper's: what is asked, and what is heard
  *   fit.c        which sandbox fits which job
- *   tenant.c     whoever a sandbox is for: a run, or one that lives on
+ *   occupant.c     whoever a sandbox is for: a run, or one that lives on
  *   supervise.c  one run under way: fed, read, watched, answered
  *   files.c      what it left in its workspace
  *   live.c       one that lives on: spoken to, listened to, ended
  *
- * A sandbox ends with its tenant: KILL is sent whatever a guest said of its own end.
+ * A sandbox ends with its occupant: KILL is sent whatever a guest said of its own end.
  * Whoever calls on_end returns at once, up to the loop: the owner may free the pool there.
  * What is to be done beside an answer waits for tidy(), which comes at the end of the round, or
  * a moment after it.
@@ -64,7 +64,7 @@ struct shape { /* what is fixed when a sandbox is made */
 enum sandbox_state {
 	SANDBOX_ARMING,
 	SANDBOX_ARMED,  /* nobody's yet */
-	SANDBOX_TAKEN,  /* its tenant's */
+	SANDBOX_TAKEN,  /* its occupant's */
 	SANDBOX_ENDING, /* of no use any more */
 };
 
@@ -73,7 +73,7 @@ struct sandbox {
 	uint32_t number;
 	struct shape shape;
 	enum sandbox_state state;
-	struct tenant *tenant; /* ARMING: who waits for it, or NULL; TAKEN: whose it is */
+	struct occupant *occupant; /* ARMING: who waits for it, or NULL; TAKEN: whose it is */
 	int fds[WIRE_FD_CGROUP];
 	struct cgroup *cgroup; /* its accounts; NULL: the host has none */
 	uint64_t armed_us;
@@ -107,12 +107,12 @@ struct pool {
 	struct pool_options options;
 	struct kept *kept; /* one per environment for runs, then one for those that live on */
 	size_t kept_count;
-	struct link sandboxes, tenants;
-	struct link queue; /* of tenants without a sandbox, first come first */
-	struct link due;   /* tenants whose on_end is to be called, by tidy() */
+	struct link sandboxes, occupants;
+	struct link queue; /* of occupants without a sandbox, first come first */
+	struct link due;   /* occupants whose on_end is to be called, by tidy() */
 	unsigned sandbox_count, armed_count, arming_count, queue_count, ordered_count;
 	uint32_t last_number;
-	uint64_t last_tenant;
+	uint64_t last_occupant;
 	uint64_t calm_us; /* until then one that has just begun is likely to be at work */
 	struct timer tidy;
 	bool is_untidy;
@@ -125,15 +125,15 @@ struct pool {
 void pool_tidy_soon(struct pool *pool);
 void pool_tidy_later(struct pool *pool); /* when whoever waits has its answer */
 struct kept *pool_kept(const struct pool *pool, const struct shape *shape);
-/* Takes the tenant in: it gets its number, and a sandbox now or later.  ERR_BUSY: too many wait.
+/* Takes the occupant in: it gets its number, and a sandbox now or later.  ERR_BUSY: too many wait.
  * Whatever happens, freeing it is its owner's. */
-struct tenant;
-int pool_admit(struct tenant *t, struct err *e) MUST_USE;
-void pool_enqueue(struct tenant *t, bool is_first);
-void pool_dequeue(struct tenant *t); /* twice is fine */
+struct occupant;
+int pool_admit(struct occupant *t, struct err *e) MUST_USE;
+void pool_enqueue(struct occupant *t, bool is_first);
+void pool_dequeue(struct occupant *t); /* twice is fine */
 
-/* What the job asks for can be had here, now: fills in the tenant. */
-int pool_check(struct tenant *ret, struct pool *pool, const struct vial_job *job, bool is_live,
+/* What the job asks for can be had here, now: fills in the occupant. */
+int pool_check(struct occupant *ret, struct pool *pool, const struct vial_job *job, bool is_live,
 	       struct err *e) MUST_USE;
 
 void pool_serve_queue(struct pool *pool); /* calls nobody back */
@@ -145,7 +145,7 @@ struct sandbox *sandbox_order(struct pool *pool, const struct shape *shape); /* 
 void sandbox_take(struct sandbox *box);    /* it is armed, and for nobody else any more */
 void sandbox_close(struct sandbox *box);   /* its descriptors */
 void sandbox_kill(struct sandbox *box);    /* soon */
-void sandbox_leave(struct sandbox *box);   /* its tenant is done with it */
+void sandbox_leave(struct sandbox *box);   /* its occupant is done with it */
 void sandbox_interrupt(struct sandbox *box);
 void sandbox_discard(struct sandbox *box); /* whatever it is doing */
 void sandbox_free(struct sandbox *box);
@@ -162,20 +162,20 @@ struct shape shape_of(const struct vial_job *job, uint32_t environment);
 struct shape shape_of_live(const struct shape *shape, const struct limits *usual);
 bool shape_fits(const struct shape *box, const struct shape *wanted);
 
-/* ---- tenant.c -------------------------------------------------------------------------- */
+/* ---- occupant.c -------------------------------------------------------------------------- */
 
-struct tenant_kind {
+struct occupant_kind {
 	/* Go into a sandbox that is armed and its own. */
-	int (*begin)(struct tenant *t, struct sandbox *box, struct err *e);
-	void (*ended)(struct tenant *t, const struct wire_ended *ended, bool is_final);
-	void (*mute)(struct tenant *t); /* no watch and no timer of its own calls any more */
+	int (*begin)(struct occupant *t, struct sandbox *box, struct err *e);
+	void (*ended)(struct occupant *t, const struct wire_ended *ended, bool is_final);
+	void (*mute)(struct occupant *t); /* no watch and no timer of its own calls any more */
 	/* Ends it and calls on_end: return to the loop after it.  NULL: as it is. */
-	void (*finish)(struct tenant *t, const struct err *why);
-	void (*free)(struct tenant *t);
+	void (*finish)(struct occupant *t, const struct err *why);
+	void (*free)(struct occupant *t);
 };
 
-struct tenant {
-	const struct tenant_kind *kind;
+struct occupant {
+	const struct occupant_kind *kind;
 	struct pool *pool;
 	struct kept *kept;
 	uint64_t id;
@@ -189,12 +189,12 @@ struct tenant {
 };
 
 /* It has a sandbox; that is counted once. */
-void tenant_enter(struct tenant *t, struct sandbox *box);
+void occupant_enter(struct occupant *t, struct sandbox *box);
 /* Its sandbox was of no use, and nothing of it ran there: it waits for another. */
-void tenant_retry(struct tenant *t);
+void occupant_retry(struct occupant *t);
 /* Out of the pool's hands.  Twice is fine. */
-void tenant_detach(struct tenant *t);
-void tenant_end_later(struct tenant *t, const struct err *why); /* NULL: as it is */
+void occupant_detach(struct occupant *t);
+void occupant_end_later(struct occupant *t, const struct err *why); /* NULL: as it is */
 
 /* ---- files.c --------------------------------------------------------------------------- */
 
@@ -233,7 +233,7 @@ enum run_phase {
 };
 
 struct run {
-	struct tenant tenant;
+	struct occupant occupant;
 	struct vial_job *job;
 	struct run_events events;
 	struct result *result;
@@ -260,7 +260,7 @@ struct run {
 	struct files files;
 };
 
-struct run *run_of(struct tenant *t); /* NULL: it is none */
+struct run *run_of(struct occupant *t); /* NULL: it is none */
 void run_init(struct run *run);
 /* Another guest was armed for it in its sandbox; NULL: without a fault. */
 void run_rearmed(struct run *run, const struct err *why);

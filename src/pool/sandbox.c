@@ -59,8 +59,8 @@ void sandbox_kill(struct sandbox *box)
 /* No longer being armed: it is, or never will be. */
 static void sandbox_made(struct sandbox *box)
 {
-	if (box->tenant)
-		sandbox_leave(take_ptr(&box->tenant->box));
+	if (box->occupant)
+		sandbox_leave(take_ptr(&box->occupant->box));
 	kept_of(box)->arming--;
 	box->pool->arming_count--;
 }
@@ -88,7 +88,7 @@ void sandbox_discard(struct sandbox *box)
 
 void sandbox_leave(struct sandbox *box)
 {
-	box->tenant = NULL;
+	box->occupant = NULL;
 	if (box->state != SANDBOX_ARMING) {
 		sandbox_discard(box);
 		return;
@@ -97,7 +97,7 @@ void sandbox_leave(struct sandbox *box)
 	kept_of(box)->ordered--;
 }
 
-/* The keeper has it no more; a tenant that still holds it lets go by itself. */
+/* The keeper has it no more; a occupant that still holds it lets go by itself. */
 static void sandbox_gone(struct sandbox *box)
 {
 	if (box->gone)
@@ -106,19 +106,19 @@ static void sandbox_gone(struct sandbox *box)
 	box->pool->sandbox_count--;
 	loop_cancel_timer(box->pool->loop, &box->overdue);
 	pool_tidy_soon(box->pool);
-	if (!box->tenant)
+	if (!box->occupant)
 		sandbox_discard(box); /* which may be its end */
 }
 
 static void on_overdue(struct timer *t)
 {
 	struct sandbox *box = holder_of(t, struct sandbox, overdue);
-	struct tenant *tenant = box->tenant;
+	struct occupant *occupant = box->occupant;
 	const struct err why = { ERR_SYS, 0, "the sandbox did not end" };
 
 	sandbox_gone(box);
-	if (tenant)
-		tenant->kind->finish(tenant, &why);
+	if (occupant)
+		occupant->kind->finish(occupant, &why);
 }
 
 static struct sandbox *sandbox_find(const struct pool *pool, uint32_t number)
@@ -222,7 +222,7 @@ static int take_fds(struct sandbox *box, const int *fds, size_t *fd_count, struc
 static void on_armed(struct sandbox *box, const int *fds, size_t *fd_count)
 {
 	struct pool *pool = box->pool;
-	struct run *run = run_of(box->tenant);
+	struct run *run = run_of(box->occupant);
 	struct err e;
 
 	int taken = take_fds(box, fds, fd_count, &e);
@@ -247,8 +247,8 @@ static void on_armed(struct sandbox *box, const int *fds, size_t *fd_count)
 
 static void on_failed(struct sandbox *box, const struct err *why)
 {
-	struct tenant *tenant = box->tenant;
-	struct run *run = run_of(tenant);
+	struct occupant *occupant = box->occupant;
+	struct run *run = run_of(occupant);
 	bool passes = why->code == ERR_SYS || why->code == ERR_GONE || why->code == ERR_BUSY;
 
 	if (box->state == SANDBOX_ARMING) {
@@ -256,23 +256,23 @@ static void on_failed(struct sandbox *box, const struct err *why)
 			pool_note_failure(kept_of(box), why);
 		sandbox_made(box);
 		box->state = SANDBOX_ENDING;
-		if (tenant && tenant->is_queued && (tenant->is_retried || !passes))
-			tenant_end_later(tenant, why);
-		else if (tenant)
-			tenant->is_retried = true; /* it waits on, for another */
-		tenant = NULL;
+		if (occupant && occupant->is_queued && (occupant->is_retried || !passes))
+			occupant_end_later(occupant, why);
+		else if (occupant)
+			occupant->is_retried = true; /* it waits on, for another */
+		occupant = NULL;
 		run = NULL;
 	}
 	/* In that phase it is the filer that there is none of. */
 	if (!run || run->phase != PHASE_FILES)
 		sandbox_gone(box);
-	if (tenant)
-		tenant->kind->finish(tenant, why);
+	if (occupant)
+		occupant->kind->finish(occupant, why);
 }
 
 static void on_ended(struct sandbox *box, const struct wire_ended *ended)
 {
-	struct tenant *tenant = box->tenant;
+	struct occupant *occupant = box->occupant;
 	bool is_final =
 		!(box->shape.flags & WIRE_KEEP) || ended->killed || ended->lost || box->killed;
 
@@ -285,10 +285,10 @@ static void on_ended(struct sandbox *box, const struct wire_ended *ended)
 	box->is_empty = !is_final;
 	if (is_final)
 		sandbox_gone(box);
-	else if (!tenant)
+	else if (!occupant)
 		sandbox_discard(box);
-	if (tenant)
-		tenant->kind->ended(tenant, ended, is_final);
+	if (occupant)
+		occupant->kind->ended(occupant, ended, is_final);
 }
 
 /* All that is under way is lost with it, and whoever comes is told so. */
@@ -298,9 +298,9 @@ static void on_keeper_gone(struct pool *pool)
 
 	pool->is_gone = true;
 	loop_unwatch(pool->loop, &pool->keeper);
-	for (struct link *l = pool->tenants.next; l != &pool->tenants; l = next) {
+	for (struct link *l = pool->occupants.next; l != &pool->occupants; l = next) {
 		next = l->next;
-		tenant_end_later(holder_of(l, struct tenant, all), &lost);
+		occupant_end_later(holder_of(l, struct occupant, all), &lost);
 	}
 	for (struct link *l = pool->sandboxes.next; l != &pool->sandboxes; l = next) {
 		next = l->next;
@@ -311,7 +311,7 @@ static void on_keeper_gone(struct pool *pool)
 static void hear(struct pool *pool, const struct wire_msg *msg, int *fds, size_t *fd_count)
 {
 	struct sandbox *box = sandbox_find(pool, msg->box);
-	struct run *run = run_of(box ? box->tenant : NULL);
+	struct run *run = run_of(box ? box->occupant : NULL);
 
 	if (!box) /* what is said of one that is gone */
 		return;
@@ -334,7 +334,7 @@ static void hear(struct pool *pool, const struct wire_msg *msg, int *fds, size_t
 	}
 }
 
-/* One message at a time: each may end a tenant, and its owner free us all. */
+/* One message at a time: each may end a occupant, and its owner free us all. */
 void pool_on_keeper(struct watch *w, uint32_t events)
 {
 	struct pool *pool = holder_of(w, struct pool, keeper);

@@ -33,7 +33,7 @@ enum {
 
 static void stop_watching(struct run *run)
 {
-	struct loop *loop = run->tenant.pool->loop;
+	struct loop *loop = run->occupant.pool->loop;
 
 	loop_unwatch(loop, &run->control);
 	loop_unwatch(loop, &run->in);
@@ -49,14 +49,14 @@ static void detach(struct run *run)
 {
 	stop_watching(run);
 	files_done(run);
-	tenant_detach(&run->tenant);
+	occupant_detach(&run->occupant);
 }
 
 void run_free(struct run *run)
 {
 	if (!run)
 		return;
-	if (run->tenant.all.next)
+	if (run->occupant.all.next)
 		detach(run);
 	buf_done(&run->go);
 	result_free(run->result);
@@ -75,7 +75,7 @@ void run_fail(struct run *run, const struct err *why)
 {
 	const struct err copy = *why;
 
-	run->tenant.kept->failed++;
+	run->occupant.kept->failed++;
 	detach(run);
 	run->events.on_end(NULL, &copy, run->events.arg);
 	run_free(run);
@@ -83,20 +83,20 @@ void run_fail(struct run *run, const struct err *why)
 
 void run_lost(struct run *run, const struct err *why)
 {
-	struct pool *pool = run->tenant.pool;
+	struct pool *pool = run->occupant.pool;
 
 	bool is_first_stage = run->compiling || !run->job->runtime->compile;
 
 	/* Nothing of it ran as long as its guest was not told to: another may. */
 	if (run->phase != PHASE_RUNNING || run->given || !is_first_stage ||
-	    run->tenant.is_retried || pool->is_gone) {
+	    run->occupant.is_retried || pool->is_gone) {
 		run_fail(run, why);
 		return;
 	}
 	stop_watching(run);
 	files_done(run);
 	run->phase = PHASE_WAITING;
-	tenant_retry(&run->tenant);
+	occupant_retry(&run->occupant);
 }
 
 /* Its result is there, but for what it left behind. */
@@ -111,8 +111,8 @@ static void conclude(struct run *run, const char *stage)
 	}
 	stop_watching(run);
 	run->phase = PHASE_FILES;
-	if (!run->tenant.box->gone)
-		sandbox_kill(run->tenant.box);
+	if (!run->occupant.box->gone)
+		sandbox_kill(run->occupant.box);
 	files_collect(run);
 }
 
@@ -136,14 +136,14 @@ static void begin_next_stage(struct run *run)
 	buf_reset(&r->out);
 	buf_reset(&r->err);
 	stop_watching(run);
-	sandbox_close(run->tenant.box);
+	sandbox_close(run->occupant.box);
 	run->compiling = false;
 	prepare_stage(run);
 	run->phase = PHASE_NEXT;
-	run->tenant.box->shape.flags &= ~(uint32_t)WIRE_KEEP;
-	run->tenant.box->is_empty = false;
-	if (!pool_tell(run->tenant.box, WIRE_NEXT, &run->limits) ||
-	    loop_set_timer(run->tenant.pool->loop, &run->wall, NEXT_MAX_US, &e) < 0)
+	run->occupant.box->shape.flags &= ~(uint32_t)WIRE_KEEP;
+	run->occupant.box->is_empty = false;
+	if (!pool_tell(run->occupant.box, WIRE_NEXT, &run->limits) ||
+	    loop_set_timer(run->occupant.pool->loop, &run->wall, NEXT_MAX_US, &e) < 0)
 		run_fail(run, &lost);
 }
 
@@ -173,9 +173,9 @@ static void over(struct run *run)
 
 static void close_stream(struct run *run, struct watch *w)
 {
-	int *fd = &run->tenant.box->fds[w == &run->out ? WIRE_FD_STDOUT : WIRE_FD_STDERR];
+	int *fd = &run->occupant.box->fds[w == &run->out ? WIRE_FD_STDOUT : WIRE_FD_STDERR];
 
-	loop_unwatch(run->tenant.pool->loop, w);
+	loop_unwatch(run->occupant.pool->loop, w);
 	closep(fd);
 	*fd = -1;
 }
@@ -184,7 +184,7 @@ static void close_stream(struct run *run, struct watch *w)
  * for want of room that may be in the middle of it: as much is held back until the next time. */
 static size_t take_word(struct run *run, size_t len, bool is_cut)
 {
-	char *chunk = run->tenant.pool->chunk;
+	char *chunk = run->occupant.pool->chunk;
 	char *at = run->has_key ? memmem(chunk, len, run->key, GO_KEY_LEN) : NULL;
 
 	if (at && (size_t)(chunk + len - at) >= GO_WORD_LEN) {
@@ -206,7 +206,7 @@ static void add_output(struct run *run, enum vial_stream stream, size_t len)
 	struct buf *to = stream == VIAL_STDOUT ? &run->result->out : &run->result->err;
 	size_t before = to->len;
 
-	buf_add(to, run->tenant.pool->chunk, len);
+	buf_add(to, run->occupant.pool->chunk, len);
 	if (run->events.on_output && to->len > before && !run->compiling)
 		run->events.on_output(stream, to->data + before, to->len - before, run->events.arg);
 }
@@ -214,11 +214,12 @@ static void add_output(struct run *run, enum vial_stream stream, size_t len)
 /* Read what is there, to the end if it is near. */
 static void drain(struct run *run, struct watch *w, unsigned reads)
 {
-	struct pool *pool = run->tenant.pool;
+	struct pool *pool = run->occupant.pool;
 	enum vial_stream stream = w == &run->out ? VIAL_STDOUT : VIAL_STDERR;
 
 	while (reads-- > 0 &&
-	       run->tenant.box->fds[stream == VIAL_STDOUT ? WIRE_FD_STDOUT : WIRE_FD_STDERR] >= 0) {
+	       run->occupant.box->fds[stream == VIAL_STDOUT ? WIRE_FD_STDOUT : WIRE_FD_STDERR] >=
+		       0) {
 		size_t held = stream == VIAL_STDERR ? run->held_len : 0;
 		memcpy(pool->chunk, run->held, held);
 		ssize_t n = read(w->fd, pool->chunk + held, sizeof(pool->chunk) - held);
@@ -245,7 +246,7 @@ static void drain(struct run *run, struct watch *w, unsigned reads)
 
 static int watch_output(struct run *run, struct err *e)
 {
-	return run->out.active ? 0 : loop_watch(run->tenant.pool->loop, &run->out, EPOLLIN, e);
+	return run->out.active ? 0 : loop_watch(run->occupant.pool->loop, &run->out, EPOLLIN, e);
 }
 
 static void on_late(struct timer *t)
@@ -274,8 +275,8 @@ static bool on_done(struct run *run)
 	struct err ignored;
 
 	/* Without accounts to read, what it used is the keeper's to tell. */
-	if (run->compiling || !run->tenant.box->cgroup ||
-	    cgroup_usage(&usage, run->tenant.box->cgroup, &ignored) < 0)
+	if (run->compiling || !run->occupant.box->cgroup ||
+	    cgroup_usage(&usage, run->occupant.box->cgroup, &ignored) < 0)
 		return false;
 	note_end(run, run->done, 0);
 	drain(run, &run->out, READS_AT_END);
@@ -288,8 +289,8 @@ static bool on_done(struct run *run)
 
 static void end_if_drained(struct run *run)
 {
-	if (run->phase == PHASE_DRAINING && run->tenant.box->fds[WIRE_FD_STDOUT] < 0 &&
-	    run->tenant.box->fds[WIRE_FD_STDERR] < 0)
+	if (run->phase == PHASE_DRAINING && run->occupant.box->fds[WIRE_FD_STDOUT] < 0 &&
+	    run->occupant.box->fds[WIRE_FD_STDERR] < 0)
 		over(run);
 }
 
@@ -339,7 +340,7 @@ static size_t word_size(const struct run *run)
 /* True: that was the end of it. */
 static bool hear(struct run *run)
 {
-	int fd = run->tenant.box->fds[WIRE_FD_CONTROL];
+	int fd = run->occupant.box->fds[WIRE_FD_CONTROL];
 	size_t size;
 
 	while ((size = word_size(run)) > run->word_len) {
@@ -368,16 +369,17 @@ static void start_draining(struct run *run)
 	struct err e;
 
 	run->phase = PHASE_DRAINING;
-	loop_unwatch(run->tenant.pool->loop, &run->control);
-	loop_cancel_timer(run->tenant.pool->loop, &run->late);
-	loop_unwatch(run->tenant.pool->loop, &run->in);
-	loop_cancel_timer(run->tenant.pool->loop, &run->cpu);
+	loop_unwatch(run->occupant.pool->loop, &run->control);
+	loop_cancel_timer(run->occupant.pool->loop, &run->late);
+	loop_unwatch(run->occupant.pool->loop, &run->in);
+	loop_cancel_timer(run->occupant.pool->loop, &run->cpu);
 	drain(run, &run->out, READS_AT_END);
 	drain(run, &run->err, READS_AT_END);
-	if (run->tenant.box->fds[WIRE_FD_STDOUT] < 0 && run->tenant.box->fds[WIRE_FD_STDERR] < 0)
+	if (run->occupant.box->fds[WIRE_FD_STDOUT] < 0 &&
+	    run->occupant.box->fds[WIRE_FD_STDERR] < 0)
 		over(run);
-	else if ((run->tenant.box->fds[WIRE_FD_STDOUT] >= 0 && watch_output(run, &e) < 0) ||
-		 loop_set_timer(run->tenant.pool->loop, &run->wall, DRAIN_MAX_US, &e) < 0)
+	else if ((run->occupant.box->fds[WIRE_FD_STDOUT] >= 0 && watch_output(run, &e) < 0) ||
+		 loop_set_timer(run->occupant.pool->loop, &run->wall, DRAIN_MAX_US, &e) < 0)
 		run_fail(run, &e);
 }
 
@@ -394,10 +396,10 @@ static void note_keepers_end(struct run *run, const struct wire_ended *ended)
 	run->end.oom = ended->out_of_memory;
 	if (ended->out_of_memory && usage.oom_kills == 0)
 		usage.oom_kills = 1;
-	run_account(&run->end, run->tenant.box->cgroup ? &usage : NULL, &run->limits);
+	run_account(&run->end, run->occupant.box->cgroup ? &usage : NULL, &run->limits);
 }
 
-static void on_ended(struct tenant *t, const struct wire_ended *ended, bool is_final)
+static void on_ended(struct occupant *t, const struct wire_ended *ended, bool is_final)
 {
 	struct run *run = run_of(t);
 
@@ -440,9 +442,9 @@ static void stop(struct run *run, enum run_how how, const char *limit)
 	run->end.how = how;
 	run->end.limit = limit;
 	run->phase = PHASE_STOPPING;
-	loop_cancel_timer(run->tenant.pool->loop, &run->cpu);
-	loop_cancel_timer(run->tenant.pool->loop, &run->wall);
-	sandbox_kill(run->tenant.box); /* which has a clock of its own */
+	loop_cancel_timer(run->occupant.pool->loop, &run->cpu);
+	loop_cancel_timer(run->occupant.pool->loop, &run->wall);
+	sandbox_kill(run->occupant.box); /* which has a clock of its own */
 }
 
 static void on_wall_due(struct timer *t)
@@ -467,14 +469,14 @@ static void on_cpu_due(struct timer *t)
 	struct cgroup_usage usage;
 	struct err e;
 
-	if (cgroup_usage(&usage, run->tenant.box->cgroup, &e) < 0)
+	if (cgroup_usage(&usage, run->occupant.box->cgroup, &e) < 0)
 		return; /* it is about to end */
 	if (usage.cpu_us >= limit) {
 		stop(run, RUN_TIMED_OUT, "cpu-time");
 		return;
 	}
 	uint64_t wait = (limit - usage.cpu_us) * 1000 / run->limits.cpu_millicores + 1000;
-	if (loop_set_timer(run->tenant.pool->loop, &run->cpu, wait, &e) < 0)
+	if (loop_set_timer(run->occupant.pool->loop, &run->cpu, wait, &e) < 0)
 		run_fail(run, &e);
 }
 
@@ -484,15 +486,15 @@ static int start_clocks(struct run *run, struct err *e)
 	uint64_t wall = lim->wall_ms * 1000, cpu = lim->cpu_ms * 1000000 / lim->cpu_millicores;
 
 	run->start_us = loop_now();
-	if (run->tenant.box->cgroup && cpu < wall &&
-	    loop_set_timer(run->tenant.pool->loop, &run->cpu, cpu, e) < 0)
+	if (run->occupant.box->cgroup && cpu < wall &&
+	    loop_set_timer(run->occupant.pool->loop, &run->cpu, cpu, e) < 0)
 		return -1;
-	return loop_set_timer(run->tenant.pool->loop, &run->wall, wall, e);
+	return loop_set_timer(run->occupant.pool->loop, &run->wall, wall, e);
 }
 
 void pool_cancel(struct run *run)
 {
-	if (run->is_cancelled || run->tenant.is_failed)
+	if (run->is_cancelled || run->occupant.is_failed)
 		return;
 	run->is_cancelled = true;
 	switch (run->phase) {
@@ -510,7 +512,7 @@ void pool_cancel(struct run *run)
 		run->end.how = RUN_CANCELLED;
 		run->end.limit = "";
 		result_set_end(run->result, &run->end, run->compiling ? "compile" : "run");
-		tenant_end_later(&run->tenant, NULL);
+		occupant_end_later(&run->occupant, NULL);
 		break;
 	}
 }
@@ -519,9 +521,9 @@ void pool_cancel(struct run *run)
 
 static void close_stdin(struct run *run)
 {
-	int *fd = &run->tenant.box->fds[WIRE_FD_STDIN];
+	int *fd = &run->occupant.box->fds[WIRE_FD_STDIN];
 
-	loop_unwatch(run->tenant.pool->loop, &run->in);
+	loop_unwatch(run->occupant.pool->loop, &run->in);
 	closep(fd);
 	*fd = -1;
 }
@@ -606,7 +608,7 @@ static int write_go(struct run *run, bool is_first, struct err *e)
 		go_add(&run->go, GO_ARG, job->args.items[i], strlen(job->args.items[i]));
 	for (size_t i = 0; i < job->env.count; i++)
 		go_add(&run->go, GO_ENV, job->env.items[i], strlen(job->env.items[i]));
-	if (!(run->tenant.box->shape.flags & WIRE_COLD))
+	if (!(run->occupant.box->shape.flags & WIRE_COLD))
 		add_key(run);
 	go_add(&run->go, GO_RUN, NULL, 0);
 	return run->go.dropped ? err_set(e, ERR_SYS, "out of memory") : 0;
@@ -643,18 +645,18 @@ static void on_control(struct watch *w, uint32_t events)
 			return;
 		}
 		if (waits == 0) /* what it says of it is read at its end */
-			loop_unwatch(run->tenant.pool->loop, w);
+			loop_unwatch(run->occupant.pool->loop, w);
 	}
 	if ((events & ~(uint32_t)EPOLLOUT) && !hear(run))
-		loop_unwatch(run->tenant.pool->loop, w); /* it has one word */
+		loop_unwatch(run->occupant.pool->loop, w); /* it has one word */
 }
 
 /* ---- its beginning --------------------------------------------------------------------- */
 
 static int start_watching(struct run *run, struct err *e)
 {
-	struct loop *loop = run->tenant.pool->loop;
-	const int *fds = run->tenant.box->fds;
+	struct loop *loop = run->occupant.pool->loop;
+	const int *fds = run->occupant.box->fds;
 
 	run->control = (struct watch){ fds[WIRE_FD_CONTROL], on_control, false };
 	run->in = (struct watch){ fds[WIRE_FD_STDIN], on_stdin, false };
@@ -676,12 +678,12 @@ static int start_watching(struct run *run, struct err *e)
 	return loop_watch(loop, &run->err, EPOLLIN, e);
 }
 
-static int begin(struct tenant *t, struct sandbox *box, struct err *e)
+static int begin(struct occupant *t, struct sandbox *box, struct err *e)
 {
 	struct run *run = run_of(t);
 	bool is_first = run->phase == PHASE_WAITING;
 
-	tenant_enter(t, box);
+	occupant_enter(t, box);
 	run->phase = PHASE_RUNNING;
 	if (is_first) {
 		run->compiling = run->job->runtime->compile != NULL;
@@ -699,18 +701,18 @@ void run_rearmed(struct run *run, const struct err *why)
 		return;
 	if (why)
 		run_fail(run, why);
-	else if (begin(&run->tenant, run->tenant.box, &e) < 0)
+	else if (begin(&run->occupant, run->occupant.box, &e) < 0)
 		run_fail(run, &e);
 }
 
-/* ---- as a tenant ----------------------------------------------------------------------- */
+/* ---- as a occupant ----------------------------------------------------------------------- */
 
-static void mute(struct tenant *t)
+static void mute(struct occupant *t)
 {
 	stop_watching(run_of(t));
 }
 
-static void finish(struct tenant *t, const struct err *why)
+static void finish(struct occupant *t, const struct err *why)
 {
 	if (why)
 		run_fail(run_of(t), why);
@@ -718,21 +720,21 @@ static void finish(struct tenant *t, const struct err *why)
 		run_answer(run_of(t));
 }
 
-static void free_tenant(struct tenant *t)
+static void free_occupant(struct occupant *t)
 {
 	run_free(run_of(t));
 }
 
-static const struct tenant_kind run_kind = { begin, on_ended, mute, finish, free_tenant };
+static const struct occupant_kind run_kind = { begin, on_ended, mute, finish, free_occupant };
 
-struct run *run_of(struct tenant *t)
+struct run *run_of(struct occupant *t)
 {
-	return t && t->kind == &run_kind ? holder_of(t, struct run, tenant) : NULL;
+	return t && t->kind == &run_kind ? holder_of(t, struct run, occupant) : NULL;
 }
 
 void run_init(struct run *run)
 {
-	run->tenant.kind = &run_kind;
+	run->occupant.kind = &run_kind;
 	run->files.fd = -1;
 	run->wall.on_due = on_wall_due;
 	run->cpu.on_due = on_cpu_due;

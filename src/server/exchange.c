@@ -10,9 +10,11 @@
 #include "server/http_impl.h"
 
 #include "base/json.h"
+#include "server/id.h"
 #include "server/manner.h"
 #include "server/origin.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -195,7 +197,9 @@ static struct exchange *exchange_create(struct http *http, struct MHD_Connection
 
 	if (!x)
 		return NULL;
-	*x = (struct exchange){ .http = http, .conn = info->socket_context, .mhd = mhd };
+	*x = (struct exchange){
+		.http = http, .conn = info->socket_context, .mhd = mhd, .tenant = &tenant_local
+	};
 	x->conn->is_busy = true;
 	TAILQ_INSERT_TAIL(&http->exchanges, x, link);
 	http->state.exchanges++;
@@ -203,15 +207,31 @@ static struct exchange *exchange_create(struct http *http, struct MHD_Connection
 	return x;
 }
 
+/* An id of the client's own is in its logs too; it is repeated, so it is plain. */
+static int name_request(struct exchange *x, const char *wanted, struct err *e)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789._-";
+	size_t len = wanted ? strlen(wanted) : 0;
+
+	if (len == 0 || len > REQUEST_ID_MAX || strspn(wanted, plain) != len)
+		return id_make(x->request_id, e);
+	memcpy(x->request_id, wanted, len + 1);
+	return 0;
+}
+
 static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, const char *url,
 			     const char *method, void **state)
 {
 	struct head head = { 0 };
 	struct exchange *x = exchange_create(http, mhd);
+	struct err ignored;
 
 	if (!x)
 		return MHD_NO;
 	*state = x;
+	if (name_request(x, exchange_header(x, "X-Request-Id"), &ignored) < 0)
+		return MHD_NO;
 	(void)MHD_get_connection_values(mhd, MHD_HEADER_KIND, note_header, &head);
 	route_find(&x->match, http->options.routes, method, url);
 	check_head(x, &head, method, url);
@@ -344,9 +364,29 @@ const char *exchange_body(const struct exchange *x, size_t *ret_len)
 	return buf_str(&x->body);
 }
 
+const char *exchange_header(const struct exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, name);
+}
+
+const char *exchange_query(const struct exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->mhd, MHD_GET_ARGUMENT_KIND, name);
+}
+
 const char *exchange_type(const struct exchange *x)
 {
-	return MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, "Content-Type");
+	return exchange_header(x, "Content-Type");
+}
+
+const char *exchange_request_id(const struct exchange *x)
+{
+	return x->request_id;
+}
+
+const struct tenant *exchange_tenant(const struct exchange *x)
+{
+	return x->tenant;
 }
 
 void exchange_drop_body(struct exchange *x)
@@ -357,7 +397,7 @@ void exchange_drop_body(struct exchange *x)
 /* Named in Accept, with whatever weight; a star does not ask for anything in particular. */
 bool exchange_accepts(const struct exchange *x, const char *type)
 {
-	const char *list = MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, "Accept");
+	const char *list = exchange_header(x, "Accept");
 	size_t len = strlen(type);
 
 	for (const char *at = list; at && *at; at += strcspn(at, ",")) {
@@ -387,6 +427,24 @@ static bool add_manners(const struct manner *manner, struct MHD_Response *respon
 	return true;
 }
 
+void exchange_add_header(struct exchange *x, const char *name, const char *value)
+{
+	struct extra_header *h = &x->extra[x->extra_count];
+
+	assert(x->extra_count < EXTRA_HEADERS_MAX);
+	(void)snprintf(h->name, sizeof(h->name), "%s", name);
+	(void)snprintf(h->value, sizeof(h->value), "%s", value);
+	x->extra_count++;
+}
+
+static bool add_extra(const struct exchange *x, struct MHD_Response *response)
+{
+	for (size_t i = 0; i < x->extra_count; i++)
+		if (!add_header(response, x->extra[i].name, x->extra[i].value))
+			return false;
+	return add_header(response, "X-Request-Id", x->request_id);
+}
+
 /* A response that could not be made ends the connection. */
 static void respond(struct exchange *x, unsigned status, const char *type,
 		    struct MHD_Response *response)
@@ -396,7 +454,7 @@ static void respond(struct exchange *x, unsigned status, const char *type,
 	if (!response || !add_header(response, "Content-Type", type) ||
 	    !add_header(response, "Cache-Control", "no-store") ||
 	    !add_header(response, "X-Content-Type-Options", "nosniff") ||
-	    !add_manners(x->match.manner, response) ||
+	    !add_manners(x->match.manner, response) || !add_extra(x, response) ||
 	    (x->http->is_draining && !add_header(response, "Connection", "close")))
 		x->is_gone = true;
 	resume(x);

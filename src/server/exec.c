@@ -170,7 +170,7 @@ static bool read_request(struct snippet *s)
 
 void exec_post(struct exchange *x, void *arg)
 {
-	struct snippet *s = snippet_create(arg, x);
+	struct snippet *s = snippet_create("exec", arg, x);
 
 	if (!s)
 		return;

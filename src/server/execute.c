@@ -250,7 +250,7 @@ void execute_post(struct exchange *x, void *arg)
 		refuse(x, "Request must be JSON");
 		return;
 	}
-	struct snippet *s = snippet_create(arg, x);
+	struct snippet *s = snippet_create("execute", arg, x);
 	if (!s)
 		return;
 	const char *wrong = read_request(s);

@@ -16,6 +16,7 @@
 #include "base/loop.h"
 #include "server/failure.h"
 #include "server/route.h"
+#include "server/tenant.h"
 
 struct http;
 
@@ -57,6 +58,12 @@ const char *exchange_body(const struct exchange *x, size_t *ret_len);
 const char *exchange_type(const struct exchange *x); /* the body's Content-Type; NULL: not said */
 void exchange_drop_body(struct exchange *x); /* read and done with: memory for others */
 bool exchange_accepts(const struct exchange *x, const char *type);
+const char *exchange_header(const struct exchange *x, const char *name); /* NULL: not there */
+const char *exchange_query(const struct exchange *x, const char *name);  /* likewise */
+const char *exchange_request_id(const struct exchange *x); /* the client's own, or one of ours */
+const struct tenant *exchange_tenant(const struct exchange *x);
+/* One more header of the answer; before the answer. */
+void exchange_add_header(struct exchange *x, const char *name, const char *value);
 
 /* Whom to tell when the client is gone before its answer; NULL: nobody. */
 void exchange_on_gone(struct exchange *x, void (*on_gone)(void *arg), void *arg);

@@ -13,6 +13,8 @@ enum {
 	CONNECTION_MEMORY = 32 << 10,
 	LISTENERS_MAX = 8,
 	RATE_FLOOR = 32,        /* bytes per ms that a client must at least read or write */
+	REQUEST_ID_MAX = 64,
+	EXTRA_HEADERS_MAX = 8,
 	DISCARD_MAX = 64 << 20, /* of a body that was refused, so that its sender reads why */
 };
 
@@ -49,11 +51,17 @@ struct http {
 	void *on_idle_arg;
 };
 
+struct extra_header {
+	char name[32], value[200];
+};
+
 struct exchange {
 	struct http *http;
 	struct conn *conn;
 	struct MHD_Connection *mhd;
 	struct route_match match;
+	const struct tenant *tenant;
+	char request_id[REQUEST_ID_MAX + 1];
 	TAILQ_ENTRY(exchange) link;
 
 	struct buf body;
@@ -68,6 +76,8 @@ struct exchange {
 	void *on_gone_arg;
 
 	struct MHD_Response *response; /* until it is queued */
+	struct extra_header extra[EXTRA_HEADERS_MAX]; /* of the answer */
+	size_t extra_count;
 	unsigned status;
 	size_t length; /* of the answer */
 

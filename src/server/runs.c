@@ -7,6 +7,7 @@
  */
 #include "lib/result_json.h"
 #include "server/event.h"
+#include "server/record.h"
 #include "server/request.h"
 #include "server/server.h"
 
@@ -20,6 +21,7 @@ struct call {
 	struct server *server;
 	struct exchange *x; /* NULL: the client is gone */
 	struct run *run;
+	const struct tenant *tenant;
 	bool is_stream, is_slow;
 	struct event_tail tails[2]; /* of stdout and stderr */
 	LIST_ENTRY(call) link;
@@ -103,12 +105,24 @@ static void reply_result(struct call *c, const struct vial_result *result)
 		exchange_reply(c->x, 200, &out);
 }
 
+static void record(const struct call *c, const struct vial_result *result)
+{
+	struct record r = { .kind = "run",
+			    .tenant = c->tenant,
+			    .request = c->x ? exchange_request_id(c->x) : "" };
+
+	record_run(&r, c->run, result);
+	record_ended(c->server, &r);
+}
+
 static void on_end(const struct vial_result *result, const struct err *e, void *arg)
 {
 	struct call *c = arg;
 	struct failure f = { .status = 0 };
 
-	if (!result)
+	if (result)
+		record(c, result);
+	else
 		f.err = *e;
 	if (c->x && c->is_stream)
 		finish_stream(c, result, &f);
@@ -179,6 +193,7 @@ void runs_post(struct exchange *x, void *arg)
 	}
 	*c = (struct call){ .server = s,
 			    .x = x,
+			    .tenant = exchange_tenant(x),
 			    .is_stream = exchange_accepts(x, "application/x-ndjson") };
 	LIST_INSERT_HEAD(&s->calls, c, link);
 	if (start(c, job, &f) < 0) {

@@ -14,6 +14,8 @@ struct snippet; /* snippet.c: likewise, of another system */
 struct session; /* session.h */
 struct interpreter; /* likewise */
 
+enum { OUTCOME_COUNT = VIAL_CANCELLED + 1 };
+
 struct server {
 	struct loop *loop;
 	struct vial *host;
@@ -21,6 +23,7 @@ struct server {
 	struct pool *pool;
 	struct http *http;
 	uint64_t start_us;
+	uint64_t ended[OUTCOME_COUNT]; /* runs and steps, by outcome */
 	bool is_draining;
 	LIST_HEAD(, call) calls;
 	LIST_HEAD(, session) sessions;

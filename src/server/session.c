@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define START_MAX_US 60000000u /* for an interpreter, the wait for a free sandbox included */
 #define HOLD_US      50000u    /* for a signal to arrive */
@@ -16,19 +15,8 @@ enum {
 	STRAYS_MAX = 10000, /* messages that nobody asked for, of one interpreter */
 	STRAY_BYTES_MAX = 64 << 20,
 	SAID_BYTES_MAX = 256 << 20, /* of one step: reading it costs time that others wait for */
-	BODIES_MAX = 256 << 20,   /* of all sessions */
+	BODIES_MAX = 256 << 20,     /* of all sessions */
 };
-
-int make_id(char ret[SESSION_ID_LEN + 1], struct err *e)
-{
-	unsigned char bytes[SESSION_ID_LEN / 2];
-
-	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		return err_sys(e, "random numbers");
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		(void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
-	return 0;
-}
 
 static struct step *running_step(const struct session *s)
 {
@@ -380,21 +368,22 @@ static int read_body(struct session *s, const char *body, size_t len, struct fai
 	return session_options_read(&s->options, s->body.data, s->body.len, f);
 }
 
-int session_create(struct session **ret, struct server *server, const char *body, size_t len,
-		   struct failure *f)
+int session_create(struct session **ret, struct server *server, const struct tenant *tenant,
+		   const char *body, size_t len, struct failure *f)
 {
 	struct session *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return err_sys(&f->err, "session");
 	*s = (struct session){ .server = server,
+			       .tenant = tenant,
 			       .created_us = loop_now(),
 			       .overdue.on_due = on_overdue,
 			       .starting.on_due = on_starting,
 			       .pause.on_due = on_pause };
 	TAILQ_INIT(&s->steps);
 	TAILQ_INIT(&s->waiters);
-	if (read_body(s, body, len, f) < 0 || make_id(s->id, &f->err) < 0 ||
+	if (read_body(s, body, len, f) < 0 || id_make(s->id, &f->err) < 0 ||
 	    start_interpreter(s, f) < 0) {
 		buf_done(&s->body);
 		session_options_done(&s->options);

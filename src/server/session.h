@@ -16,10 +16,9 @@
 #include "pool/live.h"
 #include "server/driver.h"
 #include "server/event.h"
+#include "server/id.h"
 #include "server/server.h"
 #include "server/session_request.h"
-
-enum { SESSION_ID_LEN = 32 }; /* 128 bits that nobody can guess */
 
 struct interpreter {
 	struct session *session; /* NULL: it was let go of, and only its end is waited for */
@@ -43,7 +42,8 @@ struct waiter {
 
 struct session {
 	struct server *server;
-	char id[SESSION_ID_LEN + 1];
+	char id[ID_LEN + 1];
+	const struct tenant *tenant;
 	const struct environment *environment;
 	struct limits limits; /* timeout, cpu-time and output: of each step */
 	struct session_options options;
@@ -64,7 +64,7 @@ struct session {
 
 struct step {
 	struct session *session;
-	char id[SESSION_ID_LEN + 1];
+	char id[ID_LEN + 1];
 	struct exchange *x; /* NULL: the client is gone */
 	bool is_stream, is_slow, is_running;
 	struct step_request request;
@@ -100,8 +100,8 @@ struct step_end {
 /* ---- session.c ------------------------------------------------------------------------- */
 
 /* `body` is that of the request.  It has an interpreter, which is not ready yet. */
-int session_create(struct session **ret, struct server *server, const char *body, size_t len,
-		   struct failure *f) MUST_USE;
+int session_create(struct session **ret, struct server *server, const struct tenant *tenant,
+		   const char *body, size_t len, struct failure *f) MUST_USE;
 void session_free(struct session *s); /* nobody is told */
 
 const char *session_state(const struct session *s);
@@ -123,8 +123,6 @@ void session_hold(struct session *s); /* no step for a moment */
 /* End its interpreter and what runs there; `f` is why, and the answer to what waits. */
 void session_stop(struct session *s, const struct failure *f);
 void session_close(struct session *s, const char *why); /* the same, and the session is no more */
-
-int make_id(char ret[SESSION_ID_LEN + 1], struct err *e) MUST_USE;
 
 /* ---- sessions.c ------------------------------------------------------------------------ */
 

@@ -120,7 +120,7 @@ void sessions_post(struct exchange *x, void *arg)
 		exchange_fail(x, &f);
 		return;
 	}
-	if (session_create(&s, server, body, len, &f) < 0) {
+	if (session_create(&s, server, exchange_tenant(x), body, len, &f) < 0) {
 		exchange_fail(x, &f);
 		return;
 	}

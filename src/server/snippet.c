@@ -1,6 +1,7 @@
 #include "server/snippet.h"
 
 #include "base/utf8.h"
+#include "server/record.h"
 
 #include <string.h>
 #include <strings.h>
@@ -16,7 +17,7 @@ const struct environment *snippet_environment(const struct server *server)
 	return env ? env : environments_find(&server->environments, "python");
 }
 
-struct snippet *snippet_create(struct server *server, struct exchange *x)
+struct snippet *snippet_create(const char *kind, struct server *server, struct exchange *x)
 {
 	size_t len;
 	const char *bytes = exchange_body(x, &len);
@@ -33,6 +34,8 @@ struct snippet *snippet_create(struct server *server, struct exchange *x)
 	memcpy(body, bytes, len + 1);
 	*s = (struct snippet){
 		.server = server,
+		.kind = kind,
+		.tenant = exchange_tenant(x),
 		.x = x,
 		.body = body,
 		.body_len = len,
@@ -118,13 +121,25 @@ static void on_written(struct shelver_wait *w)
 	send_answer(holder_of(w, struct snippet, wait));
 }
 
+static void record(const struct snippet *s, const struct run *run, const struct vial_result *result)
+{
+	struct record r = { .kind = s->kind,
+			    .tenant = s->tenant,
+			    .request = s->x ? exchange_request_id(s->x) : "" };
+
+	record_run(&r, run, result);
+	r.code = buf_str(&s->source.code); /* what was sent, not what we put around it */
+	r.code_len = s->source.code.len;
+	record_ended(s->server, &r);
+}
+
 static void on_end(const struct vial_result *result, const struct err *e, void *arg)
 {
 	struct snippet *s = arg;
 	struct source *source = &s->source;
 	auto_buf struct buf note = BUF_INIT(NOTE_MAX);
 
-	s->run = NULL;
+	struct run *run = take_ptr(&s->run);
 	if (s->x && result && source->otherwise.len && snippet_is_no_program(result)) {
 		buf_done(&source->code);
 		source->code = source->otherwise;
@@ -133,6 +148,8 @@ static void on_end(const struct vial_result *result, const struct err *e, void *
 		start(s);
 		return;
 	}
+	if (result)
+		record(s, run, result);
 	if (result && s->loan && result->outcome != VIAL_CANCELLED)
 		shelf_return(&s->server->shelf, s->loan, result, &note);
 	if (!s->x || !result) {

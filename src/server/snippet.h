@@ -10,6 +10,8 @@
 
 struct snippet {
 	struct server *server;
+	const char *kind; /* of its record */
+	const struct tenant *tenant;
 	struct exchange *x; /* NULL: the client is gone */
 	struct run *run;    /* NULL: not now */
 	char *body;         /* a copy of the request's, until it is started */
@@ -32,7 +34,7 @@ struct snippet {
 #define SNIPPET_NAME "snippet.py" /* where a wrapper finds the text */
 
 /* NULL: out of memory, and the client knows. */
-struct snippet *snippet_create(struct server *server, struct exchange *x);
+struct snippet *snippet_create(const char *kind, struct server *server, struct exchange *x);
 /* Run it, or answer why not.  Either way it is not the caller's any more. */
 void snippet_start(struct snippet *s);
 void snippet_free(struct snippet *s);

@@ -8,6 +8,7 @@
 #include "server/session.h"
 
 #include "lib/result.h"
+#include "server/record.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -110,7 +111,7 @@ int step_create(struct step **ret, struct session *s, struct exchange *x,
 			       .interrupt.on_due = on_interrupt,
 			       .grace.on_due = on_grace,
 			       .displays = BUF_INIT(DISPLAYS_BYTES_MAX) };
-	if (make_id(step->id, &f->err) < 0) {
+	if (id_make(step->id, &f->err) < 0) {
 		free(step);
 		return -1;
 	}
@@ -301,6 +302,32 @@ static void answer(struct step *step, const struct step_end *end)
 	}
 }
 
+static void record(const struct step *step, const struct step_end *end)
+{
+	const struct session *s = step->session;
+	const struct buf *out = &step->out[0], *err = &step->out[1];
+	struct record r = { .kind = "step",
+			    .session = s->id,
+			    .tenant = s->tenant,
+			    .request = step->x ? exchange_request_id(step->x) : "",
+			    .environment = s->environment,
+			    .outcome = end->outcome,
+			    .exit_code = end->exit_code,
+			    .signal = end->signal,
+			    .oom = end->oom,
+			    .limit = step->limit ? step->limit : "",
+			    .wait_ms = (double)(step->start_us - step->created_us) / 1000,
+			    .wall_ms = end->wall_ms,
+			    .cpu_ms = end->cpu_ms,
+			    .peak_memory = end->usage.memory_peak_bytes,
+			    .out = { buf_str(out), out->len, out->dropped },
+			    .err = { buf_str(err), err->len, err->dropped },
+			    .exception = { "", "", "", 0 } };
+
+	memcpy(r.id, step->id, sizeof(r.id));
+	record_ended(s->server, &r);
+}
+
 /* Answered, gone; the next one has its turn. */
 static void finish(struct step *step, struct step_end *end)
 {
@@ -310,6 +337,7 @@ static void finish(struct step *step, struct step_end *end)
 	if (end->usage.cpu_us > step->cpu_before_us)
 		end->cpu_ms = (double)(end->usage.cpu_us - step->cpu_before_us) / 1000;
 	end->oom = end->oom || end->usage.oom_kills > step->oom_before;
+	record(step, end);
 	answer(step, end);
 	s->runs++;
 	step_free(step);

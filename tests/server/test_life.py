@@ -19,6 +19,18 @@ def is_there(pid):
         return False
 
 
+LEASE_OF_NOBODY = 4095
+
+
+def beside_own_groups():
+    """A name for a group beside the one we are in, for each tree where we are not at the top."""
+    with open("/proc/self/cgroup", encoding="ascii") as file:
+        rows = [row.rstrip("\n").split(":", 2) for row in file]
+    places = [("/sys/fs/cgroup/" + names, path) for _, names, path in rows if path != "/"]
+    return [os.path.join(tree + os.path.dirname(path), "beside-%d" % os.getpid())
+            for tree, path in places if os.path.isdir(tree + path)]
+
+
 class LockedIn(daemon.Case):
     def status(self):
         with open("/proc/%d/status" % self.daemon.server_pid(), encoding="ascii") as file:
@@ -122,6 +134,19 @@ class Ending(unittest.TestCase):
         thread.join()
         self.assertIsInstance(answers[0], Exception)
         self.assertNotEqual(self.daemon.process.wait(daemon.PATIENCE_S), 0)
+
+    def test_the_next_one_removes_what_was_left_beside_its_own_group(self):
+        places = beside_own_groups()
+        if not places:
+            self.skipTest("our groups are at the top here: nobody is beside them")
+        stale = [os.path.join(place, "vial-%d" % LEASE_OF_NOBODY) for place in places]
+        for place, path in zip(places, stale):
+            os.mkdir(place)
+            self.addCleanup(os.rmdir, place)
+            os.mkdir(path)
+        made = daemon.Daemon()
+        self.addCleanup(made.close)
+        self.assertEqual([path for path in stale if os.path.exists(path)], [])
 
     def test_a_stream_that_is_cut_says_nothing_false(self):
         made = self.daemon.connect()

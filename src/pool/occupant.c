@@ -1,18 +1,18 @@
 /*
- * tenant - whoever a sandbox is for: a run, or one that lives on.
+ * occupant - whoever a sandbox is for: a run, or one that lives on.
  */
 #include "base/own.h"
 #include "pool/pool_impl.h"
 
-void tenant_enter(struct tenant *t, struct sandbox *box)
+void occupant_enter(struct occupant *t, struct sandbox *box)
 {
-	box->tenant = t;
+	box->occupant = t;
 	t->box = box;
 	t->kept->running += !t->is_running;
 	t->is_running = true;
 }
 
-static void leave(struct tenant *t)
+static void leave(struct occupant *t)
 {
 	if (t->box)
 		sandbox_leave(take_ptr(&t->box));
@@ -20,7 +20,7 @@ static void leave(struct tenant *t)
 	t->is_running = false;
 }
 
-void tenant_retry(struct tenant *t)
+void occupant_retry(struct occupant *t)
 {
 	t->is_retried = true;
 	t->lost_us = loop_now();
@@ -28,7 +28,7 @@ void tenant_retry(struct tenant *t)
 	pool_enqueue(t, true);
 }
 
-void tenant_detach(struct tenant *t)
+void occupant_detach(struct occupant *t)
 {
 	pool_dequeue(t);
 	leave(t);
@@ -36,7 +36,7 @@ void tenant_detach(struct tenant *t)
 	list_remove(&t->all);
 }
 
-void tenant_end_later(struct tenant *t, const struct err *why)
+void occupant_end_later(struct occupant *t, const struct err *why)
 {
 	pool_dequeue(t);
 	t->kind->mute(t);

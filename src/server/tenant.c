@@ -1,0 +1,3 @@
+#include "server/tenant.h"
+
+const struct tenant tenant_local = { .name = "local" };
