@@ -19,6 +19,7 @@ struct route {
 	size_t body_max;     /* bytes of JSON it takes; 0: none */
 	const char *summary; /* for people */
 	const struct manner *manner; /* of other systems' routes (manner.h); NULL: ours */
+	unsigned scopes; /* of which a client must have one (lib/scope.h); 0: public */
 };
 
 struct route_match {

@@ -1,12 +1,14 @@
+#include "lib/scope.h"
 #include "server/manner.h"
 #include "server/request.h"
 #include "server/server.h"
 #include "server/session_request.h"
 
 const struct route routes[] = {
-#define ROUTE(method, path, handle, body_max, summary) { method, path, handle, body_max, summary },
-#define OTHER(method, path, handle, body_max, manner, summary) \
-	{ method, path, handle, body_max, summary, &(manner) },
+#define ROUTE(method, path, handle, body_max, scopes, summary) \
+	{ method, path, handle, body_max, summary, NULL, scopes },
+#define OTHER(method, path, handle, body_max, scopes, manner, summary) \
+	{ method, path, handle, body_max, summary, &(manner), scopes },
 #include "server/routes.def"
 #undef OTHER
 #undef ROUTE
