@@ -1,7 +1,7 @@
 """HTTP as bytes: whole, in pieces, and wrong."""
 import pytest
 
-from vial._http1 import Lines, ProtocolError, Response, encode_head
+from vial._http1 import Lines, ProtocolError, Response, encode_head, encode_headers
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -57,4 +57,8 @@ def test_lines():
 
 
 def test_a_request():
-    assert encode_head("GET", "/x", {"Host": "h"}, None) == b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
+    common = encode_headers({"Host": "h"})
+    assert encode_head("GET", "/x", common, "text/a", None) == \
+        b"GET /x HTTP/1.1\r\nHost: h\r\nAccept: text/a\r\n\r\n"
+    assert encode_head("POST", "/x", common, "text/a", 0).endswith(
+        b"\r\nContent-Type: application/json\r\nContent-Length: 0\r\n\r\n")

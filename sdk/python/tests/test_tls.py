@@ -1,8 +1,11 @@
 """A server behind TLS."""
 import asyncio
+import base64
+import contextlib
 import http.server
 import json
 import shutil
+import socket
 import ssl
 import subprocess
 import threading
@@ -45,7 +48,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def secure(tmp_path, monkeypatch):
     """The URL of such a server, whose certificate is trusted."""
-    pytest.importorskip("httpx")
     if not shutil.which("openssl"):
         pytest.skip("openssl is not installed")
     key, certificate = str(tmp_path / "key"), str(tmp_path / "certificate")
@@ -84,3 +86,73 @@ def test_a_certificate_that_is_not_trusted(secure, monkeypatch):
     with pytest.raises(vial.ServerUnavailable) as caught:
         vial.Sandbox(secure, retries=0).run("x")
     assert not caught.value.was_sent
+
+
+class Proxy(threading.Thread):
+    """Carries bytes for those who ask with CONNECT, and say who they are."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.asked = []
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+
+    def serve(self, client):
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += client.recv(1000)
+        self.asked.append(head.decode())
+        if b"Proxy-Authorization: Basic " + base64.b64encode(b"me:p w") not in head:
+            client.sendall(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n")
+            client.close()
+            return
+        host, port = head.split()[1].decode().split(":")
+        server = socket.create_connection((host, int(port)))
+        client.sendall(b"HTTP/1.1 200 Yes\r\n\r\n")
+        threading.Thread(target=self.pump, args=(server, client), daemon=True).start()
+        self.pump(client, server)
+
+    @staticmethod
+    def pump(source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+
+@pytest.fixture
+def proxy():
+    made = Proxy()
+    yield made
+    made.listener.close()
+
+
+def test_through_a_proxy(secure, proxy, monkeypatch):
+    place = "127.0.0.1:%d" % proxy.listener.getsockname()[1]
+    monkeypatch.setenv("https_proxy", "http://me:p%20w@" + place)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with vial.Sandbox(secure, token="t") as sandbox:
+        assert sandbox.run("hello").stdout == "hello"
+
+    async def main():
+        async with vial.AsyncSandbox(secure, token="t") as other:
+            assert (await other.run("hello")).stdout == "hello"
+    asyncio.run(main())
+    assert [head.split("\r\n")[0] for head in proxy.asked] == \
+        ["CONNECT %s HTTP/1.1" % secure[len("https://"):]] * 2
+    monkeypatch.setenv("https_proxy", place)
+    with pytest.raises(vial.ServerUnavailable, match="the proxy answered 407") as caught:
+        vial.Sandbox(secure, token="t", retries=0).run("x")
+    assert not caught.value.was_sent
+    monkeypatch.setenv("no_proxy", "localhost")
+    with vial.Sandbox(secure, token="t") as sandbox:
+        assert sandbox.run("hello").stdout == "hello"

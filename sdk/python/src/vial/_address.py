@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Dict, Optional
+from typing import Dict, Optional, Tuple
 from urllib.parse import unquote, urlsplit
 
 USER_AGENT = "vial-python"
@@ -47,16 +47,24 @@ class Address:
         return self.path is not None or self.scheme == "http"
 
     @property
+    def place(self) -> Tuple[str, int]:
+        """Of a URL: host and port."""
+        return self.host, self.port or (80 if self.is_plain else 443)
+
+    @property
+    def host_in_url(self) -> str:
+        return "[%s]" % self.host if ":" in self.host else self.host
+
+    @property
     def url(self) -> str:
-        host = "[%s]" % self.host if ":" in self.host else self.host
-        return "%s://%s%s%s" % (self.scheme, host, ":%d" % self.port if self.port else "",
-                                self.prefix)
+        return "%s://%s%s%s" % (self.scheme, self.host_in_url,
+                                ":%d" % self.port if self.port else "", self.prefix)
 
     def __str__(self) -> str:
         return self.path or self.url
 
     def headers(self) -> Dict[str, str]:
-        host = "[%s]" % self.host if ":" in self.host else self.host
+        host = self.host_in_url
         made = {"Host": "%s:%d" % (host, self.port) if self.port else host,
                 "User-Agent": USER_AGENT}
         if self.token:

@@ -32,9 +32,13 @@ class Answer:
     headers: Mapping[str, str]
     body: bytes
 
+    def error(self) -> errors.APIError:
+        """Of an answer that is no success."""
+        return errors.from_response(self.status, self.body, self.headers.get("retry-after"))
+
     def check(self) -> Answer:
         if self.status >= 300:
-            raise errors.from_response(self.status, self.body, self.headers.get("retry-after"))
+            raise self.error()
         return self
 
     def json(self) -> Dict[str, Any]:

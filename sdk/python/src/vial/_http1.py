@@ -14,14 +14,19 @@ class ProtocolError(Exception):
     """What came is not HTTP."""
 
 
-def encode_head(method: str, path: str, headers: Mapping[str, str], length: Optional[int]) -> bytes:
+def encode_headers(headers: Mapping[str, str]) -> bytes:
+    """Those that are the same in all requests."""
+    return "".join("%s: %s\r\n" % item for item in headers.items()).encode("latin-1")
+
+
+def encode_head(method: str, path: str, headers: bytes, accept: str, length: Optional[int]
+                ) -> bytes:
     """A request up to its body."""
-    lines = ["%s %s HTTP/1.1" % (method, path)]
-    lines += ["%s: %s" % item for item in headers.items()]
-    if length is not None:
-        lines.append("Content-Type: application/json")
-        lines.append("Content-Length: %d" % length)
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+    body = "" if length is None else \
+        "Content-Type: application/json\r\nContent-Length: %d\r\n" % length
+    return b"%s %s HTTP/1.1\r\n%sAccept: %s\r\n%s\r\n" % (
+        method.encode("latin-1"), path.encode("latin-1"), headers, accept.encode("latin-1"),
+        body.encode("latin-1"))
 
 
 class Response:

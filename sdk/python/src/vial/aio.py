@@ -1,12 +1,9 @@
 """aio - the clients of client.py, for asyncio."""
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from typing import (
     Any,
     Awaitable,
-    Callable,
     Dict,
     Generator,
     List,
@@ -16,21 +13,16 @@ from typing import (
     Union,
 )
 
-from . import _command
-from ._callbacks import Callbacks, by_name
-from ._defaults import Defaults, Options
-from ._exchange import Progress, Request, encode
-from ._request import Files, Limits, post
-from ._steps import UNSET, Policy, SessionInfo, Unset, step_body
-from ._talk import AsyncTalk
-from .errors import InvalidRequest, NotFound
-from .events import Display, Output
-from .results import Result, parse_result
-from .rich import Rich
+from ._callbacks import Callbacks
+from ._core import Core, OnDisplay, OnOutput, SessionCore, Step, tell
+from ._defaults import Defaults
+from ._exchange import Progress, Request
+from ._net import Evented
+from ._request import Files, Limits
+from ._steps import UNSET, Policy, SessionInfo, Unset
+from ._talk import Talk
+from .results import Result
 from .streams import AsyncStream
-
-OnOutput = Callable[[str, str], Any]
-OnDisplay = Callable[[Rich], Any]
 
 
 class AsyncSandbox:
@@ -61,7 +53,7 @@ class AsyncSandbox:
                  env: Optional[Mapping[str, str]] = None, retries: int = 3) -> None:
         self._defaults = Defaults(server, token=token, language=language, environment=environment,
                                   timeout=timeout, limits=limits, env=env, retries=retries)
-        self._talk = AsyncTalk(self._defaults.server, retries)
+        self._core = Core(self._defaults, Evented)
 
     async def __aenter__(self) -> AsyncSandbox:
         return self
@@ -71,11 +63,15 @@ class AsyncSandbox:
 
     async def aclose(self) -> None:
         """Close its connections.  It can be used again."""
-        await self._talk.aclose()
+        self._core.talk.close()
 
     async def address(self) -> str:
         """Where its server is; a private one is started by asking."""
-        return str(await self._talk.address())
+        return str(await self._core.talk.address())
+
+    async def is_local(self) -> bool:
+        """Whether its server is on this machine."""
+        return (await self._core.talk.address()).is_local
 
     # ---- runs ----
 
@@ -106,23 +102,7 @@ class AsyncSandbox:
         options = self._defaults.options(code, language, environment, files, args, env, stdin,
                                          timeout, limits, workdir, writable, exports, name,
                                          directory, network, mounts)
-        result = await self._run(options, progress)
-        return result.check() if check else result
-
-    async def _run(self, options: Options, progress: Optional[Progress]) -> Result:
-        is_local = (await self._talk.address()).is_local
-        if is_local and self._defaults.needs_command(options):
-            return await asyncio.to_thread(_command.run, **options)
-        if options.command_only:
-            raise ValueError("directory, mounts and network need a server on this machine")
-        try:
-            request = self._defaults.run_request(options, progress=progress)
-            answer = (await self._talk.send(request)).json()
-        except InvalidRequest as why:
-            if not is_local or not self._defaults.refuses(options, why):
-                raise
-            return await asyncio.to_thread(_command.run, **options)
-        return parse_result(answer.get("result") or {}, id=str(answer.get("id")))
+        return await self._core.run(options, progress, check)
 
     def stream(self, code: str, language: Optional[str] = None, *,
                environment: Optional[str] = None, files: Optional[Files] = None,
@@ -138,37 +118,26 @@ class AsyncSandbox:
         """
         options = self._defaults.options(code, language, environment, files, args, env, stdin,
                                          timeout, limits, workdir, writable, exports, name)
-        request = self._defaults.run_request(options, streamed=True)
-        return AsyncStream(self._talk, request, is_run=True)
+        return AsyncStream(self._core.talk, self._defaults.run_request(options, streamed=True),
+                           is_run=True)
 
     async def runs(self) -> List[Dict[str, Any]]:
         """Those under way."""
-        return list((await self._get("/v1/runs")).get("runs") or ())
+        return await self._core.runs()
 
     async def kill(self, id: str) -> bool:
         """End a run.  False: it is not under way."""
-        try:
-            await self._talk.send(Request("DELETE", "/v1/runs/%s" % id, timeout=30))
-        except NotFound:
-            return False
-        return True
+        return await self._core.kill(id)
 
     # ---- the server ----
 
-    async def _get(self, path: str) -> Dict[str, Any]:
-        return (await self._talk.send(Request("GET", path, timeout=30))).json()
-
     async def environments(self) -> List[Dict[str, Any]]:
         """What code can run in."""
-        return list((await self._get("/v1/environments")).get("environments") or ())
+        return await self._core.environments()
 
     async def is_healthy(self) -> bool:
         """Whether the server answers."""
-        try:
-            await self._get("/healthz")
-        except (ConnectionError, TimeoutError):
-            return False
-        return True
+        return await self._core.is_healthy()
 
     # ---- sessions ----
 
@@ -189,34 +158,31 @@ class AsyncSandbox:
         request = self._defaults.session_request(language, environment, files, env, timeout, limits,
                                                  idle_timeout, lifetime, max_episodes, policy,
                                                  progress)
-        return Opening(self._talk, request)
+        return Opening(self._core, request)
 
     async def sessions(self) -> List[SessionInfo]:
         """Those that are alive."""
-        listed = (await self._get("/v1/sessions")).get("sessions") or ()
-        return [SessionInfo.parse(item) for item in listed]
+        return await self._core.sessions()
 
     async def close_session(self, id: str) -> None:
         """Close the session of this id, if it is there."""
-        with contextlib.suppress(NotFound):
-            await self._talk.send(Request("DELETE", "/v1/sessions/%s" % id, timeout=60))
+        await self._core.close_session(id)
 
     async def attach(self, id: str) -> AsyncSession:
         """The session of this id, which somebody else may have made."""
-        return AsyncSession(self._talk, SessionInfo.parse(await self._get("/v1/sessions/%s" % id)))
+        return AsyncSession(self._core.talk, await self._core.session_info(id))
 
 
 class Opening(Awaitable["AsyncSession"]):
     """A session that is about to be made."""
 
-    def __init__(self, talk: AsyncTalk, request: Request) -> None:
-        self._talk = talk
+    def __init__(self, core: Core, request: Request) -> None:
+        self._core = core
         self._request = request
         self._session: Optional[AsyncSession] = None
 
     async def _open(self) -> AsyncSession:
-        answer = await self._talk.send(self._request)
-        return AsyncSession(self._talk, SessionInfo.parse(answer.json()))
+        return AsyncSession(self._core.talk, await self._core.open_session(self._request))
 
     def __await__(self) -> Generator[Any, None, AsyncSession]:
         return self._open().__await__()
@@ -236,9 +202,8 @@ class AsyncSession:
     Steps run in the order in which they were asked for.
     """
 
-    def __init__(self, talk: AsyncTalk, info: SessionInfo) -> None:
-        self._talk = talk
-        self._path = "/v1/sessions/%s" % info.id
+    def __init__(self, talk: Talk, info: SessionInfo) -> None:
+        self._core = SessionCore(talk, info)
         self.id = info.id
         self.language = info.language
         self.environment = info.environment
@@ -271,18 +236,17 @@ class AsyncSession:
             on_output, on_display: are told (stream, text), and what is shown, as it happens.
             check: raise if the step fails; see `Result.check`.
         """
-        functions = by_name(callbacks)
-        body = step_body(code, mode=mode, name=name, globals=globals, callbacks=functions,
-                         calls_max=calls_max, policy=policy, figures=figures, value_max=value_max,
-                         timeout=timeout)
-        if functions or on_output or on_display:
-            stream = AsyncStream(self._talk, post(self._path + "/runs", body, None, streamed=True),
-                                 functions, self.id)
-            result = await _follow(stream, on_output, on_display)
+        step = Step(self._core, code, callbacks, mode=mode, name=name, globals=globals,
+                    calls_max=calls_max, policy=policy, figures=figures, value_max=value_max,
+                    timeout=timeout)
+        if step.callbacks or on_output or on_display:
+            async with AsyncStream(self._core.talk, step.request(streamed=True), step.callbacks,
+                                   self.id) as stream:
+                async for event in stream:
+                    tell(event, on_output, on_display)
+                result = await stream.result()
         else:
-            answer = (await self._talk.send(post(self._path + "/runs", body, None))).json()
-            result = parse_result(answer.get("result") or {}, id=str(answer.get("id")),
-                                  session=self.id)
+            result = await self._core.run(step)
         return result.check() if check else result
 
     def stream(self, code: str, *, mode: Optional[str] = None, name: Optional[str] = None,
@@ -291,46 +255,27 @@ class AsyncSession:
                figures: Optional[bool] = None, value_max: Optional[int] = None,
                timeout: Optional[float] = None) -> AsyncStream:
         """As run(), but tells what happens while it does.  Calls are answered on the way."""
-        functions = by_name(callbacks)
-        body = step_body(code, mode=mode, name=name, globals=globals, callbacks=functions,
-                         calls_max=calls_max, policy=policy, figures=figures, value_max=value_max,
-                         timeout=timeout)
-        return AsyncStream(self._talk, post(self._path + "/runs", body, None, streamed=True),
-                           functions, self.id)
-
-    async def _post(self, what: str, body: Any = None) -> Dict[str, Any]:
-        request = Request("POST", self._path + what, None if body is None else encode(body),
-                          timeout=120)
-        return (await self._talk.send(request)).json()
+        step = Step(self._core, code, callbacks, mode=mode, name=name, globals=globals,
+                    calls_max=calls_max, policy=policy, figures=figures, value_max=value_max,
+                    timeout=timeout)
+        return AsyncStream(self._core.talk, step.request(streamed=True), step.callbacks, self.id)
 
     async def interrupt(self) -> bool:
         """As Ctrl-C would.  False: no step was under way."""
-        return bool((await self._post("/interrupt")).get("interrupted"))
+        return await self._core.interrupt()
 
     async def reset(self) -> None:
         """A fresh interpreter and workspace, under the same id."""
-        await self._post("/reset")
+        await self._core.post("/reset")
 
     async def extend(self, lifetime: float) -> None:
         """Let it live for so many seconds from now."""
-        await self._post("/extend", {"lifetime": lifetime})
+        await self._core.post("/extend", {"lifetime": lifetime})
 
     async def info(self) -> SessionInfo:
-        answer = await self._talk.send(Request("GET", self._path, timeout=30))
-        return SessionInfo.parse(answer.json())
+        """What the server says about it."""
+        return await self._core.info()
 
     async def aclose(self) -> None:
         """End it.  Once is enough; again does nothing."""
-        with contextlib.suppress(NotFound):
-            await self._talk.send(Request("DELETE", self._path, timeout=60))
-
-
-async def _follow(stream: AsyncStream, on_output: Optional[OnOutput],
-                  on_display: Optional[OnDisplay]) -> Result:
-    async with stream:
-        async for event in stream:
-            if on_output and isinstance(event, Output):
-                on_output(event.stream, event.data)
-            elif on_display and isinstance(event, Display):
-                on_display(event.data)
-        return await stream.result()
+        await self._core.close()

@@ -1,24 +1,18 @@
 """client - sandboxes for ordinary, blocking programs."""
 from __future__ import annotations
 
-import contextlib
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
-from . import _command
-from ._callbacks import Callbacks, by_name
-from ._defaults import Defaults, Options
-from ._exchange import Progress, Request, encode
-from ._request import Files, Limits, post
-from ._steps import UNSET, Policy, SessionInfo, Unset, step_body
+from ._callbacks import Callbacks
+from ._core import Core, OnDisplay, OnOutput, SessionCore, Step, tell
+from ._defaults import Defaults
+from ._exchange import Progress
+from ._net import Blocking, now
+from ._request import Files, Limits
+from ._steps import UNSET, Policy, SessionInfo, Unset
 from ._talk import Talk
-from .errors import InvalidRequest, NotFound
-from .events import Display, Output
-from .results import Result, parse_result
-from .rich import Rich
+from .results import Result
 from .streams import Stream
-
-OnOutput = Callable[[str, str], Any]
-OnDisplay = Callable[[Rich], Any]
 
 
 class Sandbox:
@@ -49,7 +43,7 @@ class Sandbox:
                  env: Optional[Mapping[str, str]] = None, retries: int = 3) -> None:
         self._defaults = Defaults(server, token=token, language=language, environment=environment,
                                   timeout=timeout, limits=limits, env=env, retries=retries)
-        self._talk = Talk(self._defaults.server, retries)
+        self._core = Core(self._defaults, Blocking)
 
     def __enter__(self) -> Sandbox:
         return self
@@ -59,17 +53,17 @@ class Sandbox:
 
     def close(self) -> None:
         """Close its connections.  It can be used again."""
-        self._talk.close()
+        self._core.talk.close()
 
     @property
     def address(self) -> str:
         """Where its server is; a private one is started by asking."""
-        return str(self._talk.address())
+        return str(now(self._core.talk.address()))
 
     @property
     def is_local(self) -> bool:
         """Whether its server is on this machine."""
-        return self._talk.address().is_local
+        return now(self._core.talk.address()).is_local
 
     # ---- runs ----
 
@@ -99,22 +93,7 @@ class Sandbox:
         options = self._defaults.options(code, language, environment, files, args, env, stdin,
                                          timeout, limits, workdir, writable, exports, name,
                                          directory, network, mounts)
-        result = self._run(options, progress)
-        return result.check() if check else result
-
-    def _run(self, options: Options, progress: Optional[Progress]) -> Result:
-        is_local = self._talk.address().is_local
-        if is_local and self._defaults.needs_command(options):
-            return _command.run(**options)
-        if options.command_only:
-            raise ValueError("directory, mounts and network need a server on this machine")
-        try:
-            answer = self._talk.send(self._defaults.run_request(options, progress=progress)).json()
-        except InvalidRequest as why:
-            if not is_local or not self._defaults.refuses(options, why):
-                raise
-            return _command.run(**options)
-        return parse_result(answer.get("result") or {}, id=str(answer.get("id")))
+        return now(self._core.run(options, progress, check))
 
     def stream(self, code: str, language: Optional[str] = None, *,
                environment: Optional[str] = None, files: Optional[Files] = None,
@@ -130,36 +109,26 @@ class Sandbox:
         """
         options = self._defaults.options(code, language, environment, files, args, env, stdin,
                                          timeout, limits, workdir, writable, exports, name)
-        return Stream(self._talk, self._defaults.run_request(options, streamed=True), is_run=True)
+        return Stream(self._core.talk, self._defaults.run_request(options, streamed=True),
+                      is_run=True)
 
     def runs(self) -> List[Dict[str, Any]]:
         """Those under way."""
-        return list(self._get("/v1/runs").get("runs") or ())
+        return now(self._core.runs())
 
     def kill(self, id: str) -> bool:
         """End a run.  False: it is not under way."""
-        try:
-            self._talk.send(Request("DELETE", "/v1/runs/%s" % id, timeout=30))
-        except NotFound:
-            return False
-        return True
+        return now(self._core.kill(id))
 
     # ---- the server ----
 
-    def _get(self, path: str) -> Dict[str, Any]:
-        return self._talk.send(Request("GET", path, timeout=30)).json()
-
     def environments(self) -> List[Dict[str, Any]]:
         """What code can run in."""
-        return list(self._get("/v1/environments").get("environments") or ())
+        return now(self._core.environments())
 
     def is_healthy(self) -> bool:
         """Whether the server answers."""
-        try:
-            self._get("/healthz")
-        except (ConnectionError, TimeoutError):
-            return False
-        return True
+        return now(self._core.is_healthy())
 
     # ---- sessions ----
 
@@ -180,20 +149,19 @@ class Sandbox:
         request = self._defaults.session_request(language, environment, files, env, timeout, limits,
                                                  idle_timeout, lifetime, max_episodes, policy,
                                                  progress)
-        return Session(self._talk, SessionInfo.parse(self._talk.send(request).json()))
+        return Session(self._core.talk, now(self._core.open_session(request)))
 
     def sessions(self) -> List[SessionInfo]:
         """Those that are alive."""
-        return [SessionInfo.parse(item) for item in self._get("/v1/sessions").get("sessions") or ()]
+        return now(self._core.sessions())
 
     def close_session(self, id: str) -> None:
         """Close the session of this id, if it is there."""
-        with contextlib.suppress(NotFound):
-            self._talk.send(Request("DELETE", "/v1/sessions/%s" % id, timeout=60))
+        now(self._core.close_session(id))
 
     def attach(self, id: str) -> Session:
         """The session of this id, which somebody else may have made."""
-        return Session(self._talk, SessionInfo.parse(self._get("/v1/sessions/%s" % id)))
+        return Session(self._core.talk, now(self._core.session_info(id)))
 
 
 class Session:
@@ -203,8 +171,7 @@ class Session:
     """
 
     def __init__(self, talk: Talk, info: SessionInfo) -> None:
-        self._talk = talk
-        self._path = "/v1/sessions/%s" % info.id
+        self._core = SessionCore(talk, info)
         self.id = info.id
         self.language = info.language
         self.environment = info.environment
@@ -237,18 +204,17 @@ class Session:
             on_output, on_display: are told (stream, text), and what is shown, as it happens.
             check: raise if the step fails; see `Result.check`.
         """
-        functions = by_name(callbacks)
-        body = step_body(code, mode=mode, name=name, globals=globals, callbacks=functions,
-                         calls_max=calls_max, policy=policy, figures=figures, value_max=value_max,
-                         timeout=timeout)
-        if functions or on_output or on_display:
-            stream = Stream(self._talk, post(self._path + "/runs", body, None, streamed=True),
-                            functions, self.id)
-            result = _follow(stream, on_output, on_display)
+        step = Step(self._core, code, callbacks, mode=mode, name=name, globals=globals,
+                    calls_max=calls_max, policy=policy, figures=figures, value_max=value_max,
+                    timeout=timeout)
+        if step.callbacks or on_output or on_display:
+            with Stream(self._core.talk, step.request(streamed=True), step.callbacks,
+                        self.id) as stream:
+                for event in stream:
+                    tell(event, on_output, on_display)
+                result = stream.result
         else:
-            answer = self._talk.send(post(self._path + "/runs", body, None)).json()
-            result = parse_result(answer.get("result") or {}, id=str(answer.get("id")),
-                                  session=self.id)
+            result = now(self._core.run(step))
         return result.check() if check else result
 
     def stream(self, code: str, *, mode: Optional[str] = None, name: Optional[str] = None,
@@ -257,45 +223,27 @@ class Session:
                figures: Optional[bool] = None, value_max: Optional[int] = None,
                timeout: Optional[float] = None) -> Stream:
         """As run(), but tells what happens while it does.  Calls are answered on the way."""
-        functions = by_name(callbacks)
-        body = step_body(code, mode=mode, name=name, globals=globals, callbacks=functions,
-                         calls_max=calls_max, policy=policy, figures=figures, value_max=value_max,
-                         timeout=timeout)
-        return Stream(self._talk, post(self._path + "/runs", body, None, streamed=True), functions,
-                      self.id)
-
-    def _post(self, what: str, body: Any = None) -> Dict[str, Any]:
-        request = Request("POST", self._path + what, None if body is None else encode(body),
-                          timeout=120)
-        return self._talk.send(request).json()
+        step = Step(self._core, code, callbacks, mode=mode, name=name, globals=globals,
+                    calls_max=calls_max, policy=policy, figures=figures, value_max=value_max,
+                    timeout=timeout)
+        return Stream(self._core.talk, step.request(streamed=True), step.callbacks, self.id)
 
     def interrupt(self) -> bool:
         """As Ctrl-C would.  False: no step was under way."""
-        return bool(self._post("/interrupt").get("interrupted"))
+        return now(self._core.interrupt())
 
     def reset(self) -> None:
         """A fresh interpreter and workspace, under the same id."""
-        self._post("/reset")
+        now(self._core.post("/reset"))
 
     def extend(self, lifetime: float) -> None:
         """Let it live for so many seconds from now."""
-        self._post("/extend", {"lifetime": lifetime})
+        now(self._core.post("/extend", {"lifetime": lifetime}))
 
     def info(self) -> SessionInfo:
-        return SessionInfo.parse(self._talk.send(Request("GET", self._path, timeout=30)).json())
+        """What the server says about it."""
+        return now(self._core.info())
 
     def close(self) -> None:
         """End it.  Once is enough; again does nothing."""
-        with contextlib.suppress(NotFound):
-            self._talk.send(Request("DELETE", self._path, timeout=60))
-
-
-def _follow(stream: Stream, on_output: Optional[OnOutput], on_display: Optional[OnDisplay]
-            ) -> Result:
-    with stream:
-        for event in stream:
-            if on_output and isinstance(event, Output):
-                on_output(event.stream, event.data)
-            elif on_display and isinstance(event, Display):
-                on_display(event.data)
-        return stream.result
+        now(self._core.close())

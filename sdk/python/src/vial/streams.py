@@ -5,38 +5,22 @@ import asyncio
 import contextlib
 import inspect
 import threading
-from typing import (
-    Any,
-    AsyncIterator,
-    Awaitable,
-    Dict,
-    Iterator,
-    Optional,
-    Set,
-)
+from typing import Any, Awaitable, Dict, Optional, Set
 
 from . import _callbacks
 from ._callbacks import Callback
 from ._exchange import Request
+from ._net import now
 from ._steps import Reader
-from ._talk import AsyncTalk, Talk
+from ._talk import Talk
+from ._wire import Incoming
 from .errors import NotFound, ServerUnavailable, VialError
 from .events import Call, Event, Finished
 from .results import Result
 
 
-def _missing() -> ServerUnavailable:
-    return ServerUnavailable("the stream ended without a result", was_sent=True)
-
-
-class Stream:
-    """Iterate over it for the events; afterwards it has the `result`.
-
-    Leaving a `with` block early ends the program of a run; a session's step goes on.
-
-    Plain callbacks run in the thread that iterates, one at a time; asynchronous ones side by side
-    in an event loop of the stream's own.
-    """
+class _Stream:
+    """What both kinds have in common: all but how a call is answered."""
 
     def __init__(self, talk: Talk, request: Request,
                  callbacks: Optional[Dict[str, Callback]] = None, session: Optional[str] = None,
@@ -46,9 +30,85 @@ class Stream:
         self._callbacks = callbacks or {}
         self._reader = Reader(session)
         self._is_run = is_run
-        self._events = self._iterate()
-        self._loop: Optional[_Loop] = None
+        self._is_over = False
+        self._incoming: Optional[Incoming] = None
         self._result: Optional[Result] = None
+
+    @property
+    def id(self) -> Optional[str]:
+        """Of the run; None until it has started."""
+        return self._reader.id
+
+    async def _next(self) -> Optional[Event]:
+        """None after the last."""
+        if self._is_over:
+            return None
+        try:
+            if self._incoming is None:
+                self._incoming = await self._talk.open(self._request)
+            while True:
+                line = await self._incoming.line()
+                if line is None:
+                    break
+                event = self._reader.read(line)
+                if isinstance(event, Call):
+                    await self._answer(event)
+                elif isinstance(event, Finished):
+                    self._result = event.result
+                if event is not None:
+                    return event
+        except BaseException:
+            await self._leave()
+            raise
+        await self._leave()
+        if self._result is None:
+            raise ServerUnavailable("the stream ended without a result", was_sent=True)
+        return None
+
+    async def _leave(self) -> None:
+        self._is_over = True
+        incoming, self._incoming = self._incoming, None
+        if incoming is not None:
+            incoming.close()
+
+    async def _finish(self) -> Result:
+        while await self._next() is not None:
+            pass
+        if self._result is None:
+            raise ServerUnavailable("the stream was closed before its result", was_sent=True)
+        return self._result
+
+    async def _end(self) -> None:
+        await self._leave()
+        if self._is_run and self._result is None and self.id is not None:
+            with contextlib.suppress(VialError):
+                await self._talk.send(Request("DELETE", "/v1/runs/%s" % self.id, timeout=10))
+
+    async def _answer(self, call: Call) -> None:
+        raise NotImplementedError
+
+    async def _outcome(self, call: Call, value: Awaitable[Any]) -> bytes:
+        """What is said to the program when the function has come to its end."""
+        try:
+            return _callbacks.returned(call.name, await value)
+        except Exception as error:
+            return self._reader.failures.raised(error)
+
+    async def _post(self, call: Call, body: bytes) -> None:
+        with contextlib.suppress(NotFound):  # the program no longer waits
+            await self._talk.send(Request("POST", self._reader.call_path(call), body, timeout=60))
+
+
+class Stream(_Stream):
+    """Iterate over it for the events; afterwards it has the `result`.
+
+    Leaving a `with` block early ends the program of a run; a session's step goes on.
+
+    Plain callbacks run in the thread that iterates, one at a time; asynchronous ones side by side
+    in an event loop of the stream's own.
+    """
+
+    _loop: Optional[_Loop] = None
 
     def __enter__(self) -> Stream:
         return self
@@ -56,52 +116,34 @@ class Stream:
     def __exit__(self, *exc: Any) -> None:
         self.close()
 
-    def __iter__(self) -> Iterator[Event]:
-        return self._events
+    def __iter__(self) -> Stream:
+        return self
 
     def __next__(self) -> Event:
-        return next(self._events)
-
-    @property
-    def id(self) -> Optional[str]:
-        return self._reader.id
+        event = now(self._next())
+        if event is None:
+            raise StopIteration
+        return event
 
     @property
     def result(self) -> Result:
         """How it ended.  Reads what is left of the events."""
-        for _ in self._events:
-            pass
-        if self._result is None:
-            raise _missing()
-        return self._result
+        return now(self._finish())
 
     def close(self) -> None:
-        self._events.close()  # type: ignore[attr-defined]
-        if self._is_run and self._result is None and self.id is not None:
-            with contextlib.suppress(VialError):
-                self._talk.send(Request("DELETE", "/v1/runs/%s" % self.id, timeout=10))
+        """Read no more of it."""
+        now(self._end())
 
-    def _iterate(self) -> Iterator[Event]:
-        try:
-            with self._talk.stream(self._request) as lines:
-                for line in lines:
-                    event = self._reader.read(line)
-                    if isinstance(event, Call):
-                        self._answer(event)
-                    elif isinstance(event, Finished):
-                        self._result = event.result
-                    if event is not None:
-                        yield event
-            if self._result is None:
-                raise _missing()
-        finally:
-            if self._loop is not None:
-                self._loop.stop()
+    async def _leave(self) -> None:
+        await super()._leave()
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.stop()
 
-    def _answer(self, call: Call) -> None:
+    async def _answer(self, call: Call) -> None:
         function = self._callbacks.get(call.name)
         if function is None:
-            self._post(call, _callbacks.unknown(call))
+            await self._post(call, _callbacks.unknown(call))
             return
         try:
             value = function(*call.args, **call.kwargs)
@@ -113,18 +155,11 @@ class Stream:
             body = _callbacks.returned(call.name, value)
         except Exception as error:
             body = self._reader.failures.raised(error)
-        self._post(call, body)
+        await self._post(call, body)
 
     async def _answer_later(self, call: Call, value: Awaitable[Any]) -> None:
-        try:
-            body = _callbacks.returned(call.name, await value)
-        except Exception as error:
-            body = self._reader.failures.raised(error)
-        await asyncio.to_thread(self._post, call, body)
-
-    def _post(self, call: Call, body: bytes) -> None:
-        with contextlib.suppress(NotFound):  # the program no longer waits
-            self._talk.send(Request("POST", self._reader.call_path(call), body, timeout=60))
+        body = await self._outcome(call, value)
+        await asyncio.to_thread(lambda: now(self._post(call, body)))
 
 
 class _Loop:
@@ -153,23 +188,15 @@ class _Loop:
         await self._loop.shutdown_default_executor()
 
 
-class AsyncStream:
+class AsyncStream(_Stream):
     """As Stream, for `async for`.
 
     Asynchronous callbacks are tasks of the running event loop; plain ones run in threads.
     """
 
-    def __init__(self, talk: AsyncTalk, request: Request,
-                 callbacks: Optional[Dict[str, Callback]] = None, session: Optional[str] = None,
-                 is_run: bool = False) -> None:
-        self._talk = talk
-        self._request = request
-        self._callbacks = callbacks or {}
-        self._reader = Reader(session)
-        self._is_run = is_run
-        self._events = self._iterate()
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self._tasks: Set[asyncio.Task[None]] = set()
-        self._result: Optional[Result] = None
 
     async def __aenter__(self) -> AsyncStream:
         return self
@@ -177,62 +204,45 @@ class AsyncStream:
     async def __aexit__(self, *exc: Any) -> None:
         await self.aclose()
 
-    def __aiter__(self) -> AsyncIterator[Event]:
-        return self._events
+    def __aiter__(self) -> AsyncStream:
+        return self
 
     async def __anext__(self) -> Event:
-        return await self._events.__anext__()
-
-    @property
-    def id(self) -> Optional[str]:
-        return self._reader.id
+        event = await self._next()
+        if event is None:
+            raise StopAsyncIteration
+        return event
 
     async def result(self) -> Result:
         """How it ended.  Reads what is left of the events."""
-        async for _ in self._events:
-            pass
-        if self._result is None:
-            raise _missing()
-        return self._result
+        return await self._finish()
 
     async def aclose(self) -> None:
-        await self._events.aclose()  # type: ignore[attr-defined]
-        if self._is_run and self._result is None and self.id is not None:
-            with contextlib.suppress(VialError):
-                await self._talk.send(Request("DELETE", "/v1/runs/%s" % self.id, timeout=10))
+        """Read no more of it."""
+        await self._end()
 
-    async def _iterate(self) -> AsyncIterator[Event]:
-        try:
-            async with self._talk.stream(self._request) as lines:
-                async for line in lines:
-                    event = self._reader.read(line)
-                    if isinstance(event, Call):
-                        task = asyncio.create_task(self._answer(event))
-                        self._tasks.add(task)
-                        task.add_done_callback(self._tasks.discard)
-                    elif isinstance(event, Finished):
-                        self._result = event.result
-                    if event is not None:
-                        yield event
-            if self._result is None:
-                raise _missing()
-        finally:
-            for task in list(self._tasks):
-                task.cancel()
+    async def _leave(self) -> None:
+        await super()._leave()
+        for task in list(self._tasks):
+            task.cancel()
 
     async def _answer(self, call: Call) -> None:
+        task = asyncio.create_task(self._answer_later(call))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer_later(self, call: Call) -> None:
         function = self._callbacks.get(call.name)
         if function is None:
             body = _callbacks.unknown(call)
         else:
-            try:
-                if _callbacks.is_async(function):
-                    value = function(*call.args, **call.kwargs)
-                else:
-                    value = await asyncio.to_thread(function, *call.args, **call.kwargs)
-                value = await value if inspect.isawaitable(value) else value
-                body = _callbacks.returned(call.name, value)
-            except Exception as error:
-                body = self._reader.failures.raised(error)
-        with contextlib.suppress(NotFound):  # the program no longer waits
-            await self._talk.send(Request("POST", self._reader.call_path(call), body, timeout=60))
+            body = await self._outcome(call, self._call(function, call))
+        await self._post(call, body)
+
+    @staticmethod
+    async def _call(function: Callback, call: Call) -> Any:
+        if _callbacks.is_async(function):
+            value = function(*call.args, **call.kwargs)
+        else:
+            value = await asyncio.to_thread(function, *call.args, **call.kwargs)
+        return await value if inspect.isawaitable(value) else value

@@ -9,7 +9,8 @@ from urllib.parse import urljoin, urlsplit
 from .._address import Address
 from .._default import default_async
 from .._exchange import Answer, Request, encode
-from .._talk import connect_async
+from .._net import Evented
+from .._wire import Transport
 from ..errors import RequestTimeout, ServerUnavailable
 from .output import cut_output
 
@@ -40,7 +41,8 @@ class Sandbox:
         self._is_default = uri is None
         parts = urlsplit(self.url)
         self._path = parts.path + ("?" + parts.query if parts.query else "")
-        self._transport = connect_async(Address.parse("%s://%s" % (parts.scheme, parts.netloc)))
+        self._transport = Transport(Address.parse("%s://%s" % (parts.scheme, parts.netloc)),
+                                    Evented())
 
     async def execute_code(self, generated_code: str, timeout: float = TIMEOUT_S,
                            language: str = "python",
@@ -98,9 +100,8 @@ class Sandbox:
     @staticmethod
     async def _send_locally(request: Request) -> Answer:
         """Nobody listens on the port of old: vial's own daemon."""
-        talk = default_async()._talk
-        local = Request("POST", "/execute", request.body, request.timeout)
-        return await (await talk.transport()).send(local)
+        return await default_async()._core.talk.send_once(
+            Request("POST", "/execute", request.body, request.timeout))
 
     # ---- what servers differ in ----
 

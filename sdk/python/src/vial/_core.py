@@ -1,0 +1,142 @@
+"""_core - what the clients do, written once.
+
+Sandbox and Session run these coroutines at once (`_net.now`), AsyncSandbox and AsyncSession in
+their event loop; the classes themselves have the arguments, their defaults and the words.
+"""
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Dict, List, Optional
+
+from . import _command
+from ._callbacks import Callbacks, by_name
+from ._defaults import Defaults, Options
+from ._exchange import Progress, Request, encode
+from ._net import Net
+from ._request import post
+from ._steps import SessionInfo, step_body
+from ._talk import Talk
+from .errors import InvalidRequest, NotFound
+from .events import Display, Event, Output
+from .results import Result, parse_result
+from .rich import Rich
+
+OnOutput = Callable[[str, str], Any]
+OnDisplay = Callable[[Rich], Any]
+
+
+class Core:
+    """Of a sandbox."""
+
+    def __init__(self, defaults: Defaults, net: Callable[[], Net]) -> None:
+        self.defaults = defaults
+        self.talk = Talk(defaults.server, defaults.retries, net)
+
+    async def get(self, path: str) -> Dict[str, Any]:
+        return await self.talk.json(Request("GET", path, timeout=30))
+
+    async def get_list(self, path: str, member: str) -> List[Dict[str, Any]]:
+        return list((await self.get(path)).get(member) or ())
+
+    async def _delete(self, path: str, timeout: float) -> bool:
+        """False: it was not there."""
+        try:
+            await self.talk.send(Request("DELETE", path, timeout=timeout))
+        except NotFound:
+            return False
+        return True
+
+    async def run(self, options: Options, progress: Optional[Progress], check: bool) -> Result:
+        result = await self._run(options, progress)
+        return result.check() if check else result
+
+    async def _run(self, options: Options, progress: Optional[Progress]) -> Result:
+        is_local = (await self.talk.address()).is_local
+        if is_local and self.defaults.needs_command(options):
+            return await self.talk.net.call(lambda: _command.run(**options))
+        if options.command_only:
+            raise ValueError("directory, mounts and network need a server on this machine")
+        try:
+            answer = await self.talk.json(self.defaults.run_request(options, progress=progress))
+        except InvalidRequest as why:
+            if not is_local or not self.defaults.refuses(options, why):
+                raise
+            return await self.talk.net.call(lambda: _command.run(**options))
+        return parse_result(answer.get("result") or {}, id=str(answer.get("id")))
+
+    async def runs(self) -> List[Dict[str, Any]]:
+        return await self.get_list("/v1/runs", "runs")
+
+    async def kill(self, id: str) -> bool:
+        return await self._delete("/v1/runs/%s" % id, 30)
+
+    async def environments(self) -> List[Dict[str, Any]]:
+        return await self.get_list("/v1/environments", "environments")
+
+    async def is_healthy(self) -> bool:
+        try:
+            await self.get("/healthz")
+        except (ConnectionError, TimeoutError):
+            return False
+        return True
+
+    async def open_session(self, request: Request) -> SessionInfo:
+        return SessionInfo.parse(await self.talk.json(request))
+
+    async def sessions(self) -> List[SessionInfo]:
+        return [SessionInfo.parse(item) for item in await self.get_list("/v1/sessions", "sessions")]
+
+    async def session_info(self, id: str) -> SessionInfo:
+        return SessionInfo.parse(await self.get("/v1/sessions/%s" % id))
+
+    async def close_session(self, id: str) -> None:
+        await self._delete("/v1/sessions/%s" % id, 60)
+
+
+class Step:
+    """One step of a session, put together."""
+
+    def __init__(self, session: SessionCore, code: str, callbacks: Optional[Callbacks],
+                 **members: Any) -> None:
+        self.session = session.id
+        self.callbacks = by_name(callbacks)
+        self._path = session.path + "/runs"
+        self._body = step_body(code, callbacks=self.callbacks, **members)
+
+    def request(self, *, streamed: bool) -> Request:
+        return post(self._path, self._body, None, streamed=streamed)
+
+
+class SessionCore:
+    """Of a session."""
+
+    def __init__(self, talk: Talk, info: SessionInfo) -> None:
+        self.talk = talk
+        self.id = info.id
+        self.path = "/v1/sessions/%s" % info.id
+
+    async def run(self, step: Step) -> Result:
+        answer = await self.talk.json(step.request(streamed=False))
+        return parse_result(answer.get("result") or {}, id=str(answer.get("id")), session=self.id)
+
+    async def post(self, what: str, body: Any = None) -> Dict[str, Any]:
+        return await self.talk.json(Request("POST", self.path + what,
+                                            None if body is None else encode(body), timeout=120))
+
+    async def interrupt(self) -> bool:
+        return bool((await self.post("/interrupt")).get("interrupted"))
+
+    async def info(self) -> SessionInfo:
+        return SessionInfo.parse(await self.talk.json(Request("GET", self.path, timeout=30)))
+
+    async def close(self) -> None:
+        with contextlib.suppress(NotFound):
+            await self.talk.send(Request("DELETE", self.path, timeout=60))
+
+
+def tell(event: Event, on_output: Optional[OnOutput], on_display: Optional[OnDisplay]) -> None:
+    """An event to whom it may concern."""
+    if on_output and isinstance(event, Output):
+        on_output(event.stream, event.data)
+    elif on_display and isinstance(event, Display):
+        on_display(event.data)
