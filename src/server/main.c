@@ -263,6 +263,7 @@ static void finish(struct process *p)
 	http_free(s->http);
 	pool_free(s->pool);
 	runs_forget(s);
+	batches_forget(s);
 	sessions_forget(s);
 	snippets_forget(s);
 	shelver_free(s->shelf.shelver);

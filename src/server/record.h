@@ -10,7 +10,7 @@
 #include "server/tenant.h"
 
 struct record {
-	const char *kind;    /* "run", "step", "execute", "exec" */
+	const char *kind;    /* "run", "batch", "step", "execute", "exec" */
 	char id[ID_LEN + 1]; /* as the API has it */
 	const char *session; /* NULL: none */
 	const char *request; /* the id of the request; "" when it is gone */

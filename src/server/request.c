@@ -1,9 +1,8 @@
-#include "server/request.h"
+#include "server/request_json.h"
 
 #include "base/base64.h"
 
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -455,11 +454,14 @@ static bool has_too_many_values(const char *body, size_t len)
 	return tokens > REQUEST_TOKENS_MAX;
 }
 
-static int parse_json(struct json_object **ret, const char *body, size_t len, struct failure *f)
+int request_parse_object(struct json_object **ret, const char *body, size_t len, struct failure *f)
 {
+	*f = (struct failure){ .status = 0 };
+	if (len > REQUEST_BODY_MAX || has_too_many_values(body, len))
+		return err_set(&f->err, ERR_LIMIT, "the body holds too many values");
+
 	struct json_tokener *tok = json_tokener_new_ex(REQUEST_DEPTH_MAX);
 	struct json_object *all;
-
 	if (!tok)
 		return err_sys(&f->err, "request");
 	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
@@ -480,25 +482,41 @@ static int parse_json(struct json_object **ret, const char *body, size_t len, st
 		       at);
 }
 
-int request_parse(struct vial_job **ret, enum request_kind kind, struct vial *host,
-		  const struct environments *environments, const char *body, size_t len,
-		  struct failure *f)
+int request_read(struct vial_job **ret, enum request_kind kind, struct vial *host,
+		 const struct environments *environments, struct json_object *all,
+		 struct failure *f)
 {
 	struct reader r = {
-		.kind = &kinds[kind], .host = host, .environments = environments, .f = f
+		.kind = &kinds[kind], .host = host, .environments = environments, .all = all, .f = f
 	};
 
 	*f = (struct failure){ .status = 0 };
-	if (len > REQUEST_BODY_MAX || has_too_many_values(body, len))
-		return err_set(&f->err, ERR_LIMIT, "the body holds too many values");
-	if (parse_json(&r.all, body, len, f) < 0)
-		return -1;
-	int failed = read_members(&r);
-	json_object_put(r.all);
-	if (failed < 0) {
+	if (read_members(&r) < 0) {
 		vial_job_free(r.job);
 		return -1;
 	}
 	*ret = r.job;
 	return 0;
+}
+
+bool request_knows(enum request_kind kind, const char *name)
+{
+	const struct member *m = kinds[kind].members;
+
+	while (m->name && strcmp(m->name, name) != 0)
+		m++;
+	return m->name != NULL;
+}
+
+int request_parse(struct vial_job **ret, enum request_kind kind, struct vial *host,
+		  const struct environments *environments, const char *body, size_t len,
+		  struct failure *f)
+{
+	struct json_object *all = NULL;
+
+	if (request_parse_object(&all, body, len, f) < 0)
+		return -1;
+	int failed = request_read(ret, kind, host, environments, all, f);
+	json_object_put(all);
+	return failed;
 }

@@ -9,6 +9,7 @@
 
 #include <sys/queue.h>
 
+struct batch;   /* batch.c: many runs of one client */
 struct call;    /* runs.c: a run whose client waits */
 struct snippet; /* snippet.c: likewise, of another system */
 struct session; /* session.h */
@@ -26,6 +27,7 @@ struct server {
 	uint64_t ended[OUTCOME_COUNT]; /* runs and steps, by outcome */
 	bool is_draining;
 	LIST_HEAD(, call) calls;
+	LIST_HEAD(, batch) batches;
 	LIST_HEAD(, session) sessions;
 	LIST_HEAD(, interpreter) interpreters; /* also those that no session has any more */
 	unsigned session_count;
@@ -40,6 +42,7 @@ extern const struct route routes[]; /* routes.def: the HTTP surface, whole */
 void runs_post(struct exchange *x, void *arg);
 void runs_get(struct exchange *x, void *arg);
 void runs_delete(struct exchange *x, void *arg);
+void batch_post(struct exchange *x, void *arg);
 void sessions_post(struct exchange *x, void *arg);
 void sessions_get(struct exchange *x, void *arg);
 void session_get(struct exchange *x, void *arg);
@@ -60,6 +63,7 @@ void snippets_forget(struct server *s); /* likewise: */
 void runs_forget(struct server *s); /* after the pool is gone: nobody calls back any more */
 
 void sessions_forget(struct server *s); /* likewise */
+void batches_forget(struct server *s);  /* likewise */
 
 /* The steps of sessions among the runs: listed, and ended; ERR_GONE: no such step. */
 void steps_write(struct json *j, const struct server *s);
