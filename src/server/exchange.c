@@ -21,7 +21,7 @@
 #include <strings.h>
 #include <sys/epoll.h>
 
-enum { STREAM_BLOCK = 16 << 10 };
+enum { STREAM_BLOCK = 16 << 10, DOWNLOAD_BLOCK = 64 << 10 };
 
 /* ---- while nobody reads the socket ------------------------------------------------------ */
 
@@ -41,6 +41,8 @@ static void resume(struct exchange *x)
 		return;
 	x->is_suspended = false;
 	loop_unwatch(x->http->loop, &x->hangup);
+	if (x->is_taking)
+		conn_allow_bytes(x->conn, TAKE_STEP);
 	MHD_resume_connection(x->mhd);
 	http_poke(x->http);
 }
@@ -151,6 +153,8 @@ static void check_head(struct exchange *x, const struct head *head, const char *
 
 	if (!length_is_clear(head))
 		refuse(x, 400, ERR_INVALID, "the length of the body is not clear");
+	else if (x->conn->is_garbled)
+		refuse(x, 400, ERR_INVALID, "the address has a '%%' that is no escape, or a NUL");
 	else if (head->bytes > HEADERS_MAX || head->count > HEADERS_COUNT_MAX)
 		refuse(x, 431, ERR_LIMIT, "more than %d KiB or %d lines of headers",
 		       HEADERS_MAX >> 10, HEADERS_COUNT_MAX);
@@ -168,7 +172,7 @@ static void check_head(struct exchange *x, const struct head *head, const char *
 		       method);
 	else if (!route)
 		refuse(x, 404, ERR_GONE, "there is no %.100s", path);
-	else if (route->body_max && !is_json(head->type) &&
+	else if (route->body_max && !route->streams && !is_json(head->type) &&
 		 !(x->match.manner && x->match.manner->takes_any_type))
 		refuse(x, 415, ERR_INVALID, "a body must be application/json");
 	if (x->is_refused && x->failure.status == 415)
@@ -198,7 +202,11 @@ static struct exchange *exchange_create(struct http *http, struct MHD_Connection
 	if (!x)
 		return NULL;
 	*x = (struct exchange){
-		.http = http, .conn = info->socket_context, .mhd = mhd, .tenant = &tenant_local
+		.http = http,
+		.conn = info->socket_context,
+		.mhd = mhd,
+		.tenant = &tenant_local,
+		.discard_max = DISCARD_MAX,
 	};
 	x->conn->is_busy = true;
 	TAILQ_INSERT_TAIL(&http->exchanges, x, link);
@@ -220,6 +228,15 @@ static int name_request(struct exchange *x, const char *wanted, struct err *e)
 	return 0;
 }
 
+/* Its handler has its turn before the body has. */
+static void begin_taking(struct exchange *x)
+{
+	x->is_taking = true;
+	x->allowed = TAKE_STEP;
+	conn_allow_bytes(x->conn, TAKE_STEP);
+	x->match.route->handle(x, x->http->options.arg);
+}
+
 static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, const char *url,
 			     const char *method, void **state)
 {
@@ -230,6 +247,7 @@ static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, cons
 	if (!x)
 		return MHD_NO;
 	*state = x;
+	x->is_head = strcmp(method, "HEAD") == 0;
 	if (name_request(x, exchange_header(x, "X-Request-Id"), &ignored) < 0)
 		return MHD_NO;
 	(void)MHD_get_connection_values(mhd, MHD_HEADER_KIND, note_header, &head);
@@ -241,12 +259,17 @@ static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, cons
 	if (!x->is_refused && announced > x->match.route->body_max)
 		refuse_length(x);
 	size_t max = x->match.route ? x->match.route->body_max : 0;
+	bool is_bad = x->is_refused && x->failure.status == 400;
 	x->body = (struct buf)BUF_INIT(max);
-	conn_allow_bytes(x->conn, x->is_refused ? DISCARD_MAX : announced ? announced : max);
+	if (!x->is_refused && x->match.route->streams)
+		begin_taking(x);
+	else
+		conn_allow_bytes(x->conn, x->is_refused ? DISCARD_MAX
+					  : announced   ? announced
+							: max);
 
 	/* Who asks first, or would send more than we care to throw away, is told at once; the
 	 * connection ends with that.  Others find their answer after their body. */
-	bool is_bad = x->is_refused && x->failure.status == 400;
 	if (x->is_refused && (head.expects || announced > DISCARD_MAX || is_bad))
 		return answer(x);
 	return MHD_YES;
@@ -254,14 +277,60 @@ static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, cons
 
 /* ---- the body -------------------------------------------------------------------------- */
 
+static enum MHD_Result discard(struct exchange *x, size_t len)
+{
+	x->discarded += len;
+	if (x->is_taking && x->discarded % TAKE_STEP < len)
+		conn_allow_bytes(x->conn, TAKE_STEP);
+	return x->discarded <= x->discard_max ? MHD_YES : MHD_NO;
+}
+
+/* A piece for the handler; what it does not take now the daemon keeps, and the socket behind it. */
+static enum MHD_Result hand_over(struct exchange *x, const char *bytes, size_t *len)
+{
+	size_t taken = x->sink.on_body ? x->sink.on_body(bytes, *len, x->sink.arg) : 0;
+
+	if (x->is_gone)
+		return MHD_NO;
+	if (x->is_refused) {
+		taken = *len;
+		*len = 0;
+		return discard(x, taken);
+	}
+	*len -= taken;
+	x->taken += taken;
+	if (*len > 0) {
+		suspend(x);
+	} else if (x->taken >= x->allowed) {
+		x->allowed = x->taken + TAKE_STEP;
+		conn_allow_bytes(x->conn, TAKE_STEP);
+	}
+	return MHD_YES;
+}
+
+void exchange_take(struct exchange *x, const struct body_events *events)
+{
+	x->sink = *events;
+	/* Whoever sends much wants to know why it was for nothing. */
+	x->discard_max = exchange_announced(x) < 0 ? DISCARD_UNKNOWN_MAX : UINT64_MAX;
+	if (x->is_taking)
+		resume(x);
+	else
+		x->sink.on_end(x->sink.arg);
+}
+
+void exchange_more(struct exchange *x)
+{
+	if (x->is_taking)
+		resume(x);
+}
+
 static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t len)
 {
 	struct http *http = x->http;
 
-	if (x->is_refused) {
-		x->discarded += len;
-		return x->discarded <= DISCARD_MAX ? MHD_YES : MHD_NO;
-	}
+	if (x->is_refused)
+		return discard(x, len);
 	if (len > http->options.bodies_max - http->bodies) {
 		refuse(x, 503, ERR_BUSY, "too many large requests at once");
 		return MHD_YES;
@@ -283,13 +352,17 @@ static enum MHD_Result answer(struct exchange *x)
 	if (x->is_gone)
 		return MHD_NO;
 	if (!x->is_handled) {
+		bool was_taking = x->is_taking;
 		x->is_handled = true;
+		x->is_taking = false;
 		conn_wait(x->conn);
 		if (x->is_refused) {
 			x->http->state.refused++;
 			exchange_fail(x, &x->failure);
-		} else {
+		} else if (!was_taking) {
 			x->match.route->handle(x, x->http->options.arg);
+		} else if (x->sink.on_end) {
+			x->sink.on_end(x->sink.arg);
 		}
 	}
 	if (x->is_gone)
@@ -313,6 +386,8 @@ enum MHD_Result exchange_on_request(void *http, struct MHD_Connection *mhd, cons
 	(void)version;
 	if (!x)
 		return begin(http, mhd, url, method, state);
+	if (*len > 0 && x->is_taking && !x->is_refused)
+		return hand_over(x, bytes, len);
 	if (*len > 0) {
 		enum MHD_Result taken = take_body(x, bytes, *len);
 		*len = 0;
@@ -338,6 +413,7 @@ void exchange_on_completed(void *arg, struct MHD_Connection *mhd, void **state,
 	http->state.exchanges--;
 	http->bodies -= x->charged;
 	x->conn->is_busy = false;
+	x->conn->is_garbled = false;
 	conn_allow(x->conn, http->options.idle_ms);
 	if (x->response)
 		MHD_destroy_response(x->response);
@@ -356,6 +432,26 @@ const char *exchange_id(const struct exchange *x)
 const char *exchange_part(const struct exchange *x)
 {
 	return x->match.ids[1];
+}
+
+const char *exchange_rest(const struct exchange *x)
+{
+	return x->match.rest;
+}
+
+bool exchange_is_head(const struct exchange *x)
+{
+	return x->is_head;
+}
+
+int64_t exchange_announced(const struct exchange *x)
+{
+	const char *length = exchange_header(x, "Content-Length");
+	uint64_t announced = length ? strtoull(length, NULL, 10) : 0;
+
+	if (!length)
+		return exchange_header(x, "Transfer-Encoding") ? -1 : 0;
+	return announced > INT64_MAX ? INT64_MAX : (int64_t)announced;
 }
 
 const char *exchange_body(const struct exchange *x, size_t *ret_len)
@@ -452,7 +548,7 @@ static void respond(struct exchange *x, unsigned status, const char *type,
 	x->status = status;
 	x->response = response;
 	if (!response || !add_header(response, "Content-Type", type) ||
-	    !add_header(response, "Cache-Control", "no-store") ||
+	    !add_header(response, "Cache-Control", x->cache ? x->cache : "no-store") ||
 	    !add_header(response, "X-Content-Type-Options", "nosniff") ||
 	    !add_manners(x->match.manner, response) || !add_extra(x, response) ||
 	    (x->http->is_draining && !add_header(response, "Connection", "close")))
@@ -479,7 +575,7 @@ void exchange_reply(struct exchange *x, unsigned status, struct buf *json)
 	respond(x, status, "application/json", response_of(x, json));
 }
 
-void exchange_fail(struct exchange *x, const struct failure *f)
+static void fail_now(struct exchange *x, const struct failure *f)
 {
 	struct buf text = BUF_INIT(8192);
 	struct json j = { .out = &text };
@@ -501,17 +597,31 @@ void exchange_fail(struct exchange *x, const struct failure *f)
 	respond(x, failure_status(f), "application/json", response);
 }
 
+void exchange_fail(struct exchange *x, const struct failure *f)
+{
+	if (x->is_taking) { /* after the body */
+		x->is_refused = true;
+		x->failure = *f;
+		x->on_gone = NULL;
+		resume(x);
+		return;
+	}
+	fail_now(x, f);
+}
+
 /* ---- streams --------------------------------------------------------------------------- */
 
 /* The daemon can take more.  What was taken before has reached the kernel. */
 static ssize_t take_pending(void *arg, uint64_t at, char *to, size_t room)
 {
 	struct exchange *x = arg;
-	size_t left = x->pending.len - x->sent;
 
 	(void)at;
+	if (x->on_want && !x->is_gone && !x->is_finished && x->sent == x->pending.len)
+		x->on_want(x->on_want_arg);
 	if (x->is_gone)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
+	size_t left = x->pending.len - x->sent;
 	if (left == 0 && x->is_finished)
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	if (left == 0) {
@@ -566,4 +676,26 @@ void exchange_finish(struct exchange *x, const char *bytes, size_t len)
 	x->on_gone = NULL;
 	x->is_finished = true;
 	add_pending(x, bytes, len);
+}
+
+void exchange_download(struct exchange *x, const struct download *d)
+{
+	bool is_known = d->length != DOWNLOAD_UNKNOWN;
+
+	x->pending = (struct buf)BUF_INIT(SIZE_MAX / 2);
+	x->on_want = d->on_want;
+	x->on_want_arg = d->arg;
+	x->cache = d->may_be_kept ? "private, no-cache" : NULL;
+	respond(x, d->status, d->type,
+		d->length
+			? MHD_create_response_from_callback(is_known ? d->length : MHD_SIZE_UNKNOWN,
+							    DOWNLOAD_BLOCK, take_pending, x, NULL)
+			: MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
+}
+
+void exchange_break(struct exchange *x)
+{
+	x->on_gone = NULL;
+	x->is_gone = true;
+	resume(x);
 }

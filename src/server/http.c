@@ -9,6 +9,8 @@
  */
 #include "server/http_impl.h"
 
+#include "server/uri.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -261,6 +263,19 @@ struct http_state http_state(const struct http *http)
 
 /* ---- life ------------------------------------------------------------------------------ */
 
+/* In place, for the daemon; it does not know NULs in what it reads, and we do not guess. */
+static size_t unescape(void *arg, struct MHD_Connection *mhd, char *text)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct conn *conn = info->socket_context;
+
+	(void)arg;
+	if (!uri_unescape(text))
+		conn->is_garbled = true;
+	return strlen(text);
+}
+
 int http_create(struct http **ret, struct loop *loop, const struct http_options *options,
 		struct err *e)
 {
@@ -278,9 +293,9 @@ int http_create(struct http **ret, struct loop *loop, const struct http_options 
 		MHD_USE_EPOLL | MHD_USE_TURBO | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME,
 		0, NULL, NULL, exchange_on_request, http, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed, http,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-		MHD_OPTION_CONNECTION_LIMIT, options->connections_max, MHD_OPTION_STRICT_FOR_CLIENT,
-		1, MHD_OPTION_END);
+		MHD_OPTION_UNESCAPE_CALLBACK, unescape, http, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_LIMIT, options->connections_max,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 	if (!http->daemon)
 		return err_sys(e, "libmicrohttpd");
 	const union MHD_DaemonInfo *info =

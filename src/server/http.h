@@ -11,6 +11,10 @@
  * exchange_stream(), any number of exchange_send() and one exchange_finish().  Those
  * three end the handler's hold on it.  When the client goes before that, on_gone is called
  * instead, and the exchange is no more.
+ *
+ * A route that streams its body has its handler called when the head is there.  It says with
+ * exchange_take() where the body goes; until then the client waits.  An answer before the end of
+ * the body can only be a failure: what is left of the body is thrown away, then it is sent.
  */
 #include "base/buf.h"
 #include "base/loop.h"
@@ -54,6 +58,10 @@ struct http_state http_state(const struct http *http);
 /* What the first "{name}" of the path stands for, and the second. */
 const char *exchange_id(const struct exchange *x);
 const char *exchange_part(const struct exchange *x);
+const char *exchange_rest(const struct exchange *x); /* what "{name...}" stands for */
+bool exchange_is_head(const struct exchange *x); /* of the answer only the head is sent */
+/* Bytes of the body as announced; -1: not said. */
+int64_t exchange_announced(const struct exchange *x);
 const char *exchange_body(const struct exchange *x, size_t *ret_len);
 const char *exchange_type(const struct exchange *x); /* the body's Content-Type; NULL: not said */
 void exchange_drop_body(struct exchange *x); /* read and done with: memory for others */
@@ -65,6 +73,17 @@ const struct tenant *exchange_tenant(const struct exchange *x);
 /* One more header of the answer; before the answer. */
 void exchange_add_header(struct exchange *x, const char *name, const char *value);
 
+struct body_events {
+	/* Returns how much of it was taken.  Less than all: exchange_more() says when to go on. */
+	size_t (*on_body)(const char *bytes, size_t len, void *arg);
+	void (*on_end)(void *arg); /* that was all: answer, now or later */
+	void *arg;
+};
+
+/* Where the body of a route that streams goes; may call on_end at once, when there is none. */
+void exchange_take(struct exchange *x, const struct body_events *events);
+void exchange_more(struct exchange *x); /* there is room again */
+
 /* Whom to tell when the client is gone before its answer; NULL: nobody. */
 void exchange_on_gone(struct exchange *x, void (*on_gone)(void *arg), void *arg);
 
@@ -75,3 +94,20 @@ void exchange_fail(struct exchange *x, const struct failure *f);
 void exchange_stream(struct exchange *x, const char *type);
 bool exchange_send(struct exchange *x, const char *bytes, size_t len) MUST_USE;
 void exchange_finish(struct exchange *x, const char *bytes, size_t len); /* the last of it */
+
+struct download {
+	unsigned status;
+	const char *type;
+	uint64_t length; /* DOWNLOAD_UNKNOWN: told by its end */
+	bool may_be_kept; /* by a client that asks each time whether it is still the same */
+	/* The client has all that was sent so far: send more, now or later. */
+	void (*on_want)(void *arg);
+	void *arg;
+};
+
+#define DOWNLOAD_UNKNOWN UINT64_MAX
+
+/* A stream that is made as fast as it is read, and ends with exchange_finish(). */
+void exchange_download(struct exchange *x, const struct download *d);
+/* It cannot be finished: the client sees that it was not. */
+void exchange_break(struct exchange *x);

@@ -16,6 +16,8 @@ enum {
 	REQUEST_ID_MAX = 64,
 	EXTRA_HEADERS_MAX = 8,
 	DISCARD_MAX = 64 << 20, /* of a body that was refused, so that its sender reads why */
+	DISCARD_UNKNOWN_MAX = 1 << 30, /* likewise, where nobody said how much it would be */
+	TAKE_STEP = 1 << 20,    /* of a body that is taken as it comes: each has its deadline */
 };
 
 struct conn {
@@ -23,6 +25,7 @@ struct conn {
 	int fd; /* libmicrohttpd's */
 	bool is_tcp;
 	bool is_busy; /* has an exchange */
+	bool is_garbled; /* an escape in the address of its request means nothing */
 	struct timer deadline;
 	TAILQ_ENTRY(conn) link;
 };
@@ -67,10 +70,15 @@ struct exchange {
 	struct buf body;
 	size_t charged; /* of http->bodies, until the end: a job holds what the body held */
 	uint64_t discarded;
+	uint64_t discard_max; /* no more of it is listened to */
 	bool is_refused; /* what is left of the body is discarded, then `failure` is the answer */
 	struct failure failure;
 
-	bool is_handled, is_suspended, is_gone;
+	bool is_taking;  /* the body goes to its handler as it comes, and is not over */
+	struct body_events sink; /* ... if it has said where to */
+	uint64_t taken, allowed; /* bytes; allowed: up to there the deadline goes */
+
+	bool is_head, is_handled, is_suspended, is_gone;
 	struct watch hangup; /* while suspended: nobody else looks at the socket */
 	void (*on_gone)(void *arg);
 	void *on_gone_arg;
@@ -81,8 +89,11 @@ struct exchange {
 	unsigned status;
 	size_t length; /* of the answer */
 
+	const char *cache;  /* what is said of keeping the answer; NULL: nobody may */
 	struct buf pending; /* of a stream */
 	size_t sent;        /* of pending */
+	void (*on_want)(void *arg); /* whom to tell when none is pending; NULL: nobody */
+	void *on_want_arg;
 	bool is_finished;
 };
 

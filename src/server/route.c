@@ -3,6 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A "{name...}" stands for all that is left, and is the last of its pattern. */
+static bool is_rest(const char *placeholder)
+{
+	size_t len = strcspn(placeholder, "}");
+
+	return len > 3 && strncmp(placeholder + len - 3, "...", 3) == 0;
+}
+
 static bool path_fits(struct route_match *m, const char *pattern, const char *path)
 {
 	size_t count = 0;
@@ -13,6 +21,10 @@ static bool path_fits(struct route_match *m, const char *pattern, const char *pa
 			return strcmp(pattern, path) == 0;
 		if (strncmp(pattern, path, fixed) != 0)
 			return false;
+		if (is_rest(pattern + fixed)) {
+			m->rest = path + fixed;
+			return *m->rest != '\0';
+		}
 		pattern += fixed + strcspn(pattern + fixed, "}") + 1;
 		path += fixed;
 		size_t len = strcspn(path, "/");

@@ -2,7 +2,8 @@
 /*
  * route - one endpoint as a row: all there is to know about it.
  *
- * A segment of a path may be "{name}", which stands for any one segment.
+ * A segment of a path may be "{name}", which stands for any one segment; the last may be
+ * "{name...}", which stands for all that is left, slashes included.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,11 +21,15 @@ struct route {
 	const char *summary; /* for people */
 	const struct manner *manner; /* of other systems' routes (manner.h); NULL: ours */
 	unsigned scopes; /* of which a client must have one (lib/scope.h); 0: public */
+	/* The handler is called with the head alone, and takes the body as it comes, of any type:
+	 * exchange_take(). */
+	bool streams;
 };
 
 struct route_match {
 	const struct route *route; /* NULL: none */
 	char ids[ROUTE_IDS_MAX][ROUTE_ID_MAX]; /* what each "{name}" stands for */
+	const char *rest;            /* what "{name...}" stands for: the end of the path itself */
 	const struct manner *manner; /* of the path, also without a route */
 	char allow[64];            /* without a route: methods that this path has; "" when none */
 };

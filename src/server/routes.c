@@ -9,7 +9,10 @@ const struct route routes[] = {
 	{ method, path, handle, body_max, summary, NULL, scopes },
 #define OTHER(method, path, handle, body_max, scopes, manner, summary) \
 	{ method, path, handle, body_max, summary, &(manner), scopes },
+#define STREAM(method, path, handle, body_max, scopes, summary) \
+	{ method, path, handle, body_max, summary, NULL, scopes, true },
 #include "server/routes.def"
+#undef STREAM
 #undef OTHER
 #undef ROUTE
 	{ 0 },

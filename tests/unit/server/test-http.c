@@ -14,6 +14,9 @@ struct fixture {
 	struct http *http;
 	struct exchange *waiting; /* of GET /later and GET /stream */
 	int gone, idle;
+	size_t room, poured;    /* of PUT /pour */
+	unsigned blocks, wants; /* of GET /fetch */
+	bool is_broken;
 
 	int client;
 	struct watch reader;
@@ -71,10 +74,92 @@ static void stream(struct exchange *x, void *arg)
 	exchange_stream(x, "application/x-ndjson");
 }
 
+/* ---- bodies and answers that come as they are taken -------------------------------------- */
+
+static size_t on_body(const char *bytes, size_t len, void *arg)
+{
+	struct fixture *f = arg;
+
+	(void)bytes;
+	len = len < f->room ? len : f->room;
+	f->room -= len;
+	f->poured += len;
+	return len;
+}
+
+static void on_body_end(void *arg)
+{
+	struct fixture *f = arg;
+	struct exchange *x = take_ptr(&f->waiting);
+
+	exchange_on_gone(x, NULL, NULL);
+	say(x, "poured", (int64_t)f->poured);
+}
+
+static void take(struct fixture *f)
+{
+	const struct body_events events = { on_body, on_body_end, f };
+
+	exchange_take(f->waiting, &events);
+}
+
+static void pour(struct exchange *x, void *arg)
+{
+	struct fixture *f = arg;
+	struct failure failure = { .status = 507 };
+
+	if (strcmp(exchange_rest(x), "too/much") == 0) {
+		(void)err_set(&failure.err, ERR_LIMIT, "too much");
+		exchange_fail(x, &failure);
+		return;
+	}
+	later(x, arg);
+	if (strcmp(exchange_rest(x), "now") == 0)
+		take(f);
+}
+
+static void on_want(void *arg)
+{
+	struct fixture *f = arg;
+	char block[1000];
+
+	memset(block, 'x', sizeof(block));
+	f->wants++;
+	if (f->wants <= f->blocks && !exchange_send(f->waiting, block, sizeof(block)))
+		abort();
+	if (f->wants > f->blocks && f->is_broken)
+		exchange_break(take_ptr(&f->waiting));
+	else if (f->wants > f->blocks)
+		exchange_finish(take_ptr(&f->waiting), "end", 3);
+}
+
+static void fetch(struct exchange *x, void *arg)
+{
+	struct fixture *f = arg;
+	const struct download d = { .status = 200,
+				    .type = "text/plain",
+				    .length = f->blocks * 1000ull + 3,
+				    .on_want = on_want,
+				    .arg = f };
+
+	later(x, arg);
+	f->wants = 0;
+	exchange_download(x, &d);
+}
+
 static const struct route toy_routes[] = {
-	{ "GET", "/echo/{id}", echo, 0, "" },    { "POST", "/measure", measure, 1000000, "" },
-	{ "GET", "/later", later, 0, "" },       { "GET", "/stream", stream, 0, "" },
-	{ "DELETE", "/echo/{id}", echo, 0, "" }, { 0 },
+	{ .method = "PUT",
+	  .path = "/pour/{to...}",
+	  .handle = pour,
+	  .body_max = 1u << 30,
+	  .streams = true },
+	{ "GET", "/fetch", fetch, 0, "" },
+	{ "GET", "/echo/{id}", echo, 0, "" },
+	{ "POST", "/measure", measure, 1000000, "" },
+	{ "GET", "/later", later, 0, "" },
+	{ "GET", "/stream", stream, 0, "" },
+	{ "DELETE", "/echo/{id}", echo, 0, "" },
+	{ 0 },
 };
 
 static void on_patience(struct timer *t)
@@ -240,8 +325,7 @@ TEST(what_has_no_route_is_said_so)
 
 	CHECK_OK(ask(&f, "GET /nowhere " HEAD "\r\n", "}}", &e));
 	CHECK_GOT("404 Not Found");
-	CHECK_GOT(
-		"{\"error\":{\"code\":\"gone\",\"message\":\"there is no /nowhere\",\"field\":");
+	CHECK_GOT("{\"error\":{\"code\":\"gone\",\"message\":\"there is no /nowhere\",\"field\":");
 	CHECK_OK(ask(&f, "PUT /echo/1 " HEAD "\r\n", "}}", &e));
 	CHECK_GOT("405 Method Not Allowed");
 	CHECK_GOT("Allow: GET, DELETE\r\n");
@@ -254,6 +338,126 @@ TEST(a_head_request_has_no_body)
 	CHECK_OK(ask(&f, "HEAD /echo/1 " HEAD "\r\n", "\r\n\r\n", &e));
 	CHECK_GOT("200 OK");
 	CHECK(!strstr(buf_str(&f.got), "\"id\""));
+}
+
+TEST(a_body_is_taken_as_there_is_room)
+{
+	FIXTURE;
+	auto_buf struct buf text = BUF_INIT(200000);
+
+	buf_printf(&text, "PUT /pour/a/b " HEAD "Content-Length: 100000\r\n\r\n%0100000d", 7);
+	buf_reset(&f.got);
+	post(&f, buf_str(&text));
+	CHECK_OK(pump(&f, NULL, 30, &e));
+	CHECK(f.waiting);
+	CHECK_INT(f.poured, 0);
+	f.room = 10;
+	take(&f);
+	CHECK_OK(pump(&f, NULL, 30, &e));
+	CHECK_INT(f.poured, 10);
+	f.room = 90000;
+	exchange_more(f.waiting);
+	CHECK_OK(pump(&f, NULL, 300, &e)); /* longer than a client may be silent: it is our turn */
+	CHECK_INT(f.poured, 90010);
+	f.room = 1000000;
+	exchange_more(f.waiting);
+	CHECK_OK(pump(&f, "\"poured\":100000}", 5000, &e));
+	CHECK_GOT("200 OK");
+	CHECK_INT(f.gone, 0);
+	/* The connection is good for more. */
+	f.poured = 0;
+	CHECK_OK(ask(&f, "PUT /pour/now " HEAD "\r\n", "\"poured\":0}", &e));
+	CHECK_OK(ask(&f,
+		     "PUT /pour/now " HEAD
+		     "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+		     "\"poured\":5}", &e));
+}
+
+TEST(a_body_may_be_refused_before_it_comes_and_in_the_middle)
+{
+	FIXTURE;
+	struct failure failure = { .status = 507 };
+
+	CHECK_OK(ask(&f, "PUT /pour/too/much " HEAD "Content-Length: 3\r\n\r\nabc", "}}", &e));
+	CHECK_GOT("507 ");
+	f.room = 2;
+	buf_reset(&f.got);
+	post(&f, "PUT /pour/now " HEAD "Content-Length: 6\r\n\r\nabc");
+	CHECK_OK(pump(&f, NULL, 30, &e));
+	CHECK(f.waiting);
+	(void)err_set(&failure.err, ERR_LIMIT, "no room");
+	exchange_fail(take_ptr(&f.waiting), &failure);
+	CHECK_OK(pump(&f, NULL, 30, &e));
+	CHECK_STR(buf_str(&f.got), "");
+	CHECK_OK(ask(&f, "def", "}}", &e));
+	CHECK_GOT("507 ");
+	CHECK_GOT("no room");
+	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e));
+}
+
+TEST(a_sender_that_goes_is_noticed_while_there_is_no_room)
+{
+	FIXTURE;
+
+	f.room = 1;
+	post(&f, "PUT /pour/now " HEAD "Content-Length: 6\r\n\r\nabc");
+	CHECK_OK(pump(&f, NULL, 30, &e));
+	CHECK(f.waiting);
+	hang_up(&f);
+	CHECK_OK(pump(&f, NULL, 50, &e));
+	CHECK_INT(f.gone, 1);
+}
+
+TEST(an_answer_is_made_as_fast_as_it_is_read)
+{
+	FIXTURE;
+
+	f.blocks = 3;
+	CHECK_OK(ask(&f, "GET /fetch " HEAD "\r\n", "xend", &e));
+	CHECK_GOT("Content-Length: 3003\r\n");
+	CHECK_OK(ask(&f, "HEAD /fetch " HEAD "\r\n", "\r\n\r\n", &e));
+	CHECK_GOT("Content-Length: 3003\r\n");
+	CHECK_INT(f.wants, 0);
+	CHECK_INT(f.gone, 1);
+
+	/* Nobody reads: it stops where sockets are full. */
+	f.blocks = 1000000;
+	loop_unwatch(f.loop, &f.reader);
+	post(&f, "GET /fetch " HEAD "\r\n");
+	CHECK_OK(pump(&f, NULL, 100, &e));
+	CHECK(f.wants > 0 && f.wants < 10000);
+	CHECK(f.waiting->pending.len - f.waiting->sent <= 1000);
+}
+
+TEST(an_answer_that_breaks_off_is_seen_to)
+{
+	FIXTURE;
+
+	f.blocks = 2;
+	f.is_broken = true;
+	CHECK_OK(ask(&f, "GET /fetch " HEAD "\r\n", "never", &e));
+	CHECK(f.is_closed);
+	CHECK_GOT("Content-Length: 2003\r\n");
+	CHECK(!strstr(buf_str(&f.got), "end"));
+	CHECK_INT(f.gone, 0);
+}
+
+TEST(an_address_that_means_nothing_is_refused)
+{
+	static const char *const garbled[] = { "/echo/a%00b", "/echo/a%zz", "/echo/a%4",
+					       "/echo/1?a=%00" };
+	FIXTURE;
+
+	for (size_t i = 0; i < sizeof(garbled) / sizeof(garbled[0]); i++) {
+		auto_buf struct buf text = BUF_INIT(200);
+		buf_printf(&text, "GET %s " HEAD "\r\n", garbled[i]);
+		CHECK_OK(ask(&f, buf_str(&text), "}}", &e));
+		CHECK_GOT("400 Bad Request");
+		hang_up(&f);
+		CHECK_OK(connect_client(&f, &e));
+	}
+	CHECK_OK(ask(&f, "GET /echo/%41b " HEAD "\r\n", "}", &e));
+	CHECK_GOT("\"id\":\"Ab\"");
 }
 
 /* ---- bounds ---------------------------------------------------------------------------- */

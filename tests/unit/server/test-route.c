@@ -7,6 +7,7 @@ static const struct route table[] = {
 	{ "DELETE", "/a/{id}", NULL, 0, "" },
 	{ "POST", "/a/{id}/b", NULL, 0, "" },
 	{ "PUT", "/a/{id}/b/{part}", NULL, 0, "" },
+	{ "PUT", "/a/{id}/rest/{path...}", NULL, 0, "" },
 	{ 0 },
 };
 
@@ -68,4 +69,19 @@ TEST(a_path_without_that_method_says_which_it_has)
 	CHECK(!find(&m, "GET", "/b"));
 	CHECK_STR(m.allow, "");
 	CHECK(!find(&m, "", ""));
+}
+
+TEST(the_rest_of_a_path_may_have_slashes)
+{
+	struct route_match m;
+
+	CHECK(find(&m, "PUT", "/a/x/rest/one") == &table[5]);
+	CHECK_STR(m.ids[0], "x");
+	CHECK_STR(m.rest, "one");
+	CHECK(find(&m, "PUT", "/a/x/rest/one/two//three/") == &table[5]);
+	CHECK_STR(m.rest, "one/two//three/");
+	CHECK(!find(&m, "PUT", "/a/x/rest/"));
+	CHECK(!find(&m, "PUT", "/a/x/rest"));
+	CHECK(!find(&m, "GET", "/a/x/rest/one"));
+	CHECK_STR(m.allow, "PUT");
 }
