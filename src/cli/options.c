@@ -1,12 +1,13 @@
 #include "cli/options.h"
 
+#include "base/nearest.h"
 #include "base/own.h"
 #include "cli/term.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELP_COLUMN = 28, HELP_WIDTH = 80, LONGEST_GUESS = 24 };
+enum { HELP_COLUMN = 28, HELP_WIDTH = 80 };
 
 static const struct option help_row = { "help", 'h', NULL, "show this text", 0, NULL };
 
@@ -15,60 +16,6 @@ void options_done(struct options *o)
 	free(o->uses);
 	o->uses = NULL;
 	o->use_count = 0;
-}
-
-static size_t min3(size_t a, size_t b, size_t c)
-{
-	size_t least = a < b ? a : b;
-
-	return least < c ? least : c;
-}
-
-/* Edit distance where swapping two neighbours counts once; both words are short. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t rows[LONGEST_GUESS + 1][LONGEST_GUESS + 1];
-	size_t la = strlen(a), lb = strlen(b);
-
-	if (la > LONGEST_GUESS || lb > LONGEST_GUESS)
-		return LONGEST_GUESS;
-	for (size_t i = 0; i <= la; i++) {
-		for (size_t j = 0; j <= lb; j++) {
-			if (i == 0 || j == 0) {
-				rows[i][j] = i + j;
-				continue;
-			}
-			size_t change = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-
-			rows[i][j] = min3(rows[i - 1][j] + 1, rows[i][j - 1] + 1, change);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-			    rows[i - 2][j - 2] + 1 < rows[i][j])
-				rows[i][j] = rows[i - 2][j - 2] + 1;
-		}
-	}
-	return rows[la][lb];
-}
-
-const char *options_nearest(const char *word, const char *(*name)(const void *list, size_t i),
-			    const void *list, size_t count)
-{
-	const char *best = NULL;
-	size_t len = strlen(word), best_distance = len <= 4 ? 2 : 3; /* must be closer than this */
-
-	for (size_t i = 0; i < count; i++) {
-		const char *candidate = name(list, i);
-		if (!candidate)
-			continue;
-
-		/* "--time" for --timeout: a beginning is a better guess than a typing error. */
-		bool begins = len >= 3 && strncmp(candidate, word, len) == 0;
-		size_t d = begins ? 0 : distance(word, candidate);
-		if (d < best_distance) {
-			best = candidate;
-			best_distance = d;
-		}
-	}
-	return best;
 }
 
 static const char *row_name(const void *list, size_t i)
@@ -122,7 +69,7 @@ static int take(struct options *o, const struct option *opt, const char *value, 
 static int unknown(const struct options *o, const char *name, size_t len, struct err *e)
 {
 	auto_free char *word = strndup(name, len);
-	const char *guess = word ? options_nearest(word, row_name, o->rows, o->count) : NULL;
+	const char *guess = word ? nearest_name(word, row_name, o->rows, o->count) : NULL;
 
 	if (guess)
 		return err_set(e, ERR_INVALID, "unknown option --%.64s; did you mean --%s?", word,

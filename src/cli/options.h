@@ -54,7 +54,3 @@ void options_usage(FILE *f, const struct options *o);
 
 /* For verbs that take none: ERR_INVALID when operands are left. */
 int options_no_operands(int first, int argc, char **argv, struct err *e) MUST_USE;
-
-/* The word among `count` that was probably meant, or NULL. */
-const char *options_nearest(const char *word, const char *(*name)(const void *list, size_t i),
-			    const void *list, size_t count);

@@ -1,5 +1,6 @@
 #include "cli/verbs.h"
 
+#include "base/nearest.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/term.h"
@@ -21,7 +22,7 @@ const struct verb *verbs_find(const struct verb *rows, size_t count, const char 
 
 const char *verbs_nearest(const struct verb *rows, size_t count, const char *name)
 {
-	return options_nearest(name, verb_name, rows, count);
+	return nearest_name(name, verb_name, rows, count);
 }
 
 void verbs_print(FILE *f, const struct verb *rows, size_t count)

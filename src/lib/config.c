@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,7 +45,28 @@ static const cyaml_schema_value_t language_entry = {
 	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_language, language_fields),
 };
 
+#define FIELD_LIST(key)                                                                            \
+	CYAML_FIELD_SEQUENCE(#key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_said,   \
+			     key, &string_entry, 0, 64)
+#define FIELD_COUNT(key)                                                                           \
+	CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_said, \
+			       key, 0, 4096)
+#define FIELD_SIZE FIELD_COUNT
+#define FIELD_TIME FIELD_COUNT
+#define FIELD_BOOL FIELD_COUNT
+#define FIELD_TEXT FIELD_COUNT
+#define FIELD_PATH FIELD_COUNT
+#define FIELD_FILE FIELD_COUNT
+
+static const cyaml_schema_field_t server_fields[] = {
+#define SETTING(key, kind, def, min, max, when, doc) FIELD_##kind(key),
+#include "lib/settings.def"
+#undef SETTING
+	CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t config_fields[] = {
+	CYAML_FIELD_MAPPING("server", CYAML_FLAG_OPTIONAL, struct config, said, server_fields),
 	CYAML_FIELD_MAPPING("network", CYAML_FLAG_OPTIONAL, struct config, network, network_fields),
 	CYAML_FIELD_MAPPING("limits", CYAML_FLAG_OPTIONAL, struct config, limits, limits_fields),
 	CYAML_FIELD_SEQUENCE("languages", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config,
@@ -62,68 +85,347 @@ static const cyaml_schema_value_t config_schema = {
 	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct config, config_fields),
 };
 
+/* ---- where things were said -------------------------------------------------------------- */
+
+enum { ORIGINS_MAX = 1024 }; /* beyond that nobody is told the line */
+
+struct config_origins {
+	struct {
+		char *key, *text;
+		unsigned line;
+	} items[ORIGINS_MAX];
+	size_t count;
+	const char *name; /* of the file, while it is read */
+};
+
+static size_t find_origin(const struct config_origins *o, const char *key)
+{
+	size_t i = 0;
+
+	while (i < o->count && strcmp(o->items[i].key, key) != 0)
+		i++;
+	return i;
+}
+
+static void note_origin(struct config_origins *o, const char *key, const char *text, unsigned line)
+{
+	size_t i = find_origin(o, key);
+	auto_free char *kept = strdup(text);
+
+	if (!kept || i == ORIGINS_MAX)
+		return;
+	if (i == o->count && !(o->items[i].key = strdup(key)))
+		return;
+	free(i == o->count ? NULL : o->items[i].text);
+	o->items[i].text = take_ptr(&kept);
+	o->items[i].line = line;
+	o->count += i == o->count;
+}
+
+static void on_key(const char *key, unsigned line, void *arg)
+{
+	struct config_origins *o = arg;
+	char text[512];
+
+	(void)snprintf(text, sizeof(text), "%s:%u", o->name, line);
+	note_origin(o, key, text, line);
+}
+
+const char *config_origin(const struct config *config, const char *key)
+{
+	size_t i = find_origin(config->origins, key);
+
+	return i < config->origins->count ? config->origins->items[i].text : NULL;
+}
+
+/* Prepends the line to what is wrong with a key. */
+static int PRINTF(3, 4) wrong_at(struct err *e, const struct config *config, const char *fmt, ...)
+{
+	char key[128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(key, sizeof(key), fmt, ap);
+	va_end(ap);
+	size_t i = find_origin(config->origins, key);
+	return i < config->origins->count && config->origins->items[i].line
+		       ? err_context(e, "line %u", config->origins->items[i].line)
+		       : -1;
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
 void config_free(struct config *config)
 {
+	if (!config)
+		return;
+	settings_done(&config->settings);
+	for (size_t i = 0; config->origins && i < config->origins->count; i++) {
+		free(config->origins->items[i].key);
+		free(config->origins->items[i].text);
+	}
+	free(config->origins);
+	free(config->path);
 	schema_free(&config_schema, config);
+}
+
+DEFINE_CLEANUP(struct config *, config_free)
+
+/* ---- one key ------------------------------------------------------------------------------ */
+
+static char **limit_text(struct config *config, const char *name)
+{
+#define LIMIT(field, flag, kind, def, min, max, doc)                                               \
+	if (strcmp(name, flag) == 0)                                                               \
+		return &config->limits.field;
+#include "engine/limits.def"
+#undef LIMIT
+	return NULL;
+}
+
+static int set_limit(struct config *config, const char *name, const char *text, struct err *e)
+{
+	char **field = limit_text(config, name);
+	struct limits scratch;
+
+	limits_default(&scratch);
+	if (limits_set(&scratch, name, text, e) < 0)
+		return -1;
+	auto_free char *kept = strdup(text);
+	if (!kept || !field)
+		return err_sys(e, "limits");
+	free(*field);
+	*field = take_ptr(&kept);
+	return 0;
+}
+
+int config_set(struct config *config, const char *key, const char *text, const char *origin,
+	       struct err *e)
+{
+	if (strncmp(key, "limits.", 7) == 0) {
+		if (set_limit(config, key + 7, text, e) < 0)
+			return err_context(e, "limits");
+		if (origin)
+			note_origin(config->origins, key, origin, 0);
+		return 0;
+	}
+	if (strncmp(key, "server.", 7) == 0)
+		key += 7;
+	return settings_set(&config->settings, key, text, origin, e);
+}
+
+void config_write(struct buf *out, const struct config *config)
+{
+	for (size_t i = 0; i < SETTINGS; i++)
+		buf_printf(out, "server.%s=%s\n", setting_rows[i].key,
+			   config->settings.all[i].text);
+#define LIMIT(field, flag, kind, def, min, max, doc)                                               \
+	if (config->limits.field)                                                                  \
+		buf_printf(out, "limits." flag "=%s\n", config->limits.field);
+#include "engine/limits.def"
+#undef LIMIT
+}
+
+int config_read(struct config *config, const char *text, struct err *e)
+{
+	auto_free char *copy = strdup(text);
+	char *rest = copy, *line;
+
+	if (!copy)
+		return err_sys(e, "config");
+	while ((line = strsep(&rest, "\n")) && *line) {
+		char *value = strchr(line, '=');
+
+		if (!value)
+			return err_set(e, ERR_BUG, "'%.40s' is no setting", line);
+		*value++ = '\0';
+		if (config_set(config, line, value, NULL, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the file ----------------------------------------------------------------------------- */
+
+static int join(struct buf *out, char **items, unsigned count, struct err *e)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (strchr(items[i], ',') || !items[i][0])
+			return err_set(e, ERR_INVALID, "'%.60s' is not one entry", items[i]);
+		buf_printf(out, "%s%s", i ? "," : "", items[i]);
+	}
+	return 0;
+}
+
+/* What the file says of one setting; a list may be empty, and is said all the same. */
+static int take_said(struct config *config, size_t id, char **items, unsigned count, char *text,
+		     struct err *e)
+{
+	const struct setting_row *row = &setting_rows[id];
+	auto_buf struct buf joined = BUF_INIT(64 << 10);
+	char key[80];
+
+	(void)snprintf(key, sizeof(key), "server.%s", row->key);
+	const char *origin = config_origin(config, key);
+	if (!origin)
+		return 0;
+	if (join(&joined, items, count, e) < 0)
+		(void)err_context(e, "%s", row->key);
+	else if (settings_set(&config->settings, row->key,
+			      row->kind == KIND_LIST ? buf_str(&joined)
+			      : text                 ? text
+						     : "",
+			      origin, e) == 0)
+		return 0;
+	return wrong_at(e, config, "%s", key);
+}
+
+#define TAKE_LIST(key)  config->said.key, config->said.key##_count, NULL
+#define TAKE_COUNT(key) NULL, 0, config->said.key
+#define TAKE_SIZE       TAKE_COUNT
+#define TAKE_TIME       TAKE_COUNT
+#define TAKE_BOOL       TAKE_COUNT
+#define TAKE_TEXT       TAKE_COUNT
+#define TAKE_PATH       TAKE_COUNT
+#define TAKE_FILE       TAKE_COUNT
+
+static int take_settings(struct config *config, struct err *e)
+{
+#define SETTING(key, kind, def, min, max, when, doc)                                               \
+	if (take_said(config, SETTING_##key, TAKE_##kind(key), e) < 0)                             \
+		return -1;
+#include "lib/settings.def"
+#undef SETTING
+	return 0;
+}
+
+static int check_language(const struct config *config, unsigned i, struct err *e)
+{
+	const struct config_language *lang = &config->languages[i];
+
+	if (lang->command && lang->command[0] != '/') {
+		(void)err_set(e, ERR_INVALID, "languages: %.40s: command must be an absolute path",
+			      lang->name);
+		return wrong_at(e, config, "languages.%u.command", i);
+	}
+	for (unsigned m = 0; m < lang->mounts_count; m++) {
+		if (lang->mounts[m][0] == '/')
+			continue;
+		(void)err_set(e, ERR_INVALID, "languages: %.40s: mounts must be absolute paths",
+			      lang->name);
+		return wrong_at(e, config, "languages.%u.mounts.%u", i, m);
+	}
+	return 0;
+}
+
+static int check_limits(const struct config *config, struct err *e)
+{
+	struct limits scratch;
+
+	limits_default(&scratch);
+#define LIMIT(field, flag, kind, def, min, max, doc)                                               \
+	if (config->limits.field && limits_set(&scratch, flag, config->limits.field, e) < 0) {     \
+		(void)err_context(e, "limits");                                                    \
+		return wrong_at(e, config, "limits." flag);                                        \
+	}
+#include "engine/limits.def"
+#undef LIMIT
+	return 0;
 }
 
 static int check(const struct config *config, struct err *e)
 {
-	struct limits lim;
-
-	for (unsigned i = 0; i < config->languages_count; i++) {
-		const struct config_language *lang = &config->languages[i];
-		if (lang->command && lang->command[0] != '/')
-			return err_set(e, ERR_INVALID,
-				       "languages: %.40s: command must be an absolute path",
-				       lang->name);
-		for (unsigned m = 0; m < lang->mounts_count; m++)
-			if (lang->mounts[m][0] != '/')
-				return err_set(e, ERR_INVALID,
-					       "languages: %.40s: mounts must be absolute paths",
-					       lang->name);
+	for (unsigned i = 0; i < config->languages_count; i++)
+		if (check_language(config, i, e) < 0)
+			return -1;
+	if (config->environments && config->environments[0] != '/') {
+		(void)err_set(e, ERR_INVALID, "environments: must be an absolute path");
+		return wrong_at(e, config, "environments");
 	}
-	if (config->environments && config->environments[0] != '/')
-		return err_set(e, ERR_INVALID, "environments: must be an absolute path");
-	return config_limits(&lim, config, e);
+	return check_limits(config, e);
+}
+
+/* An empty file is a file of defaults; the parser would call it an error. */
+static bool says_nothing(const char *text, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len && strchr(" \t\r\n#", text[at])) {
+		bool is_comment = text[at] == '#';
+		at++;
+		while (is_comment && at < len && text[at] != '\n')
+			at++;
+	}
+	return at == len;
+}
+
+static int load(struct config **ret, const char *text, size_t len, struct config_origins *origins,
+		struct err *e)
+{
+	void *data = NULL;
+
+	if (says_nothing(text, len))
+		data = calloc(1, sizeof(struct config));
+	else if (schema_walk(&config_schema, text, len, on_key, origins, e) < 0 ||
+		 schema_load(&data, &config_schema, text, len, e) < 0)
+		return -1;
+	if (!data)
+		return err_sys(e, "config");
+	*ret = data;
+	return 0;
+}
+
+static int parse(struct config **ret, const char *text, size_t len, const char *name, struct err *e)
+{
+	AUTO(config_freep) struct config *config = NULL;
+	struct config_origins *origins = calloc(1, sizeof(*origins));
+	const char *key;
+
+	if (!origins)
+		return err_sys(e, "config");
+	origins->name = name;
+	/* What was noted of a file that cannot be read goes with an empty configuration. */
+	int loaded = load(&config, text, len, origins, e);
+	if (loaded < 0)
+		config = calloc(1, sizeof(*config));
+	if (!config) {
+		free(origins);
+		return -1;
+	}
+	config->origins = origins;
+	config->server = &config->settings.values;
+	if (loaded < 0 || settings_default(&config->settings, e) < 0 || check(config, e) < 0 ||
+	    take_settings(config, e) < 0)
+		return -1;
+	if (settings_check(&key, config->server, e) < 0)
+		return wrong_at(e, config, "server.%s", key);
+	origins->name = NULL;
+	*ret = take_ptr(&config);
+	return 0;
 }
 
 int config_parse(struct config **ret, const char *text, size_t len, struct err *e)
 {
-	struct config *config = NULL;
-
-	/* An empty file is a file of defaults; the parser would call it an error. */
-	if (strspn(text, " \t\r\n") >= len) {
-		config = calloc(1, sizeof(*config));
-		if (!config)
-			return err_sys(e, "config");
-		*ret = config;
-		return 0;
-	}
-	void *data;
-	if (schema_load(&data, &config_schema, text, len, e) < 0)
-		return -1;
-	config = data;
-	if (check(config, e) < 0) {
-		config_free(config);
-		return -1;
-	}
-	*ret = config;
-	return 0;
+	return parse(ret, text, len, "text", e);
 }
 
 int config_load(struct config **ret, const char *path, struct err *e)
 {
+	AUTO(config_freep) struct config *config = NULL;
 	auto_buf struct buf text = BUF_INIT(CONFIG_MAX);
 	const char *named = path ? path : getenv("VIAL_CONFIG");
 	const char *file = named ? named : CONFIG_PATH;
 
 	if (!named && access(file, F_OK) < 0 && errno == ENOENT)
-		return config_parse(ret, "", 0, e);
+		return parse(ret, "", 0, "", e);
 	if (buf_add_file(&text, AT_FDCWD, file, e) < 0)
 		return -1;
-	if (config_parse(ret, buf_str(&text), text.len, e) < 0)
+	if (parse(&config, buf_str(&text), text.len, file, e) < 0)
 		return err_context(e, "%.100s", file);
+	config->path = strdup(file);
+	if (!config->path)
+		return err_sys(e, "config");
+	*ret = take_ptr(&config);
 	return 0;
 }
 
@@ -140,8 +442,8 @@ int config_limits(struct limits *ret, const struct config *config, struct err *e
 	struct limits lim;
 
 	limits_default(&lim);
-#define LIMIT(field, flag, kind, def, min, max, doc)                                          \
-	if (config->limits.field && limits_set(&lim, flag, config->limits.field, e) < 0)       \
+#define LIMIT(field, flag, kind, def, min, max, doc)                                               \
+	if (config->limits.field && limits_set(&lim, flag, config->limits.field, e) < 0)           \
 		return err_context(e, "limits");
 #include "engine/limits.def"
 #undef LIMIT

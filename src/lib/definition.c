@@ -75,7 +75,8 @@ int definition_parse(struct definition **ret, const char *text, size_t len, stru
 	AUTO(definition_freep) struct definition *def = NULL;
 	void *data;
 
-	if (schema_load(&data, &definition_schema, text, len, e) < 0)
+	if (schema_walk(&definition_schema, text, len, NULL, NULL, e) < 0 ||
+	    schema_load(&data, &definition_schema, text, len, e) < 0)
 		return -1;
 	def = data;
 	if (check(def, e) < 0)

@@ -8,6 +8,13 @@
 
 #include <cyaml/cyaml.h>
 
+/* Called for each key and each entry of a list, by path: "limits.memory", "languages.0.name". */
+typedef void schema_seen(const char *path, unsigned line, void *arg);
+
+/* Refuse unknown keys and such that are given twice; `seen` may be NULL. */
+int schema_walk(const cyaml_schema_value_t *schema, const char *text, size_t len, schema_seen *seen,
+		void *arg, struct err *e) MUST_USE;
+
 /* `schema` is a pointer to a mapping; `*ret` is freed by schema_free(). */
 int schema_load(void **ret, const cyaml_schema_value_t *schema, const char *text, size_t len,
 		struct err *e) MUST_USE;

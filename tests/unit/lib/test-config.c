@@ -49,11 +49,30 @@ TEST(mistakes_in_a_configuration_are_told_with_their_place)
 	static const struct {
 		const char *text, *says;
 	} cases[] = {
-		{ "netwrok:\n  allow_host: true\n", "netwrok" },
-		{ "network:\n  allow_hosts: true\n", "line: 2" },
-		{ "limits:\n  memory: lots\n", "'lots' is not a size" },
+		{ "netwrok:\n  allow_host: true\n",
+		  "line 1: the file has no key 'netwrok'; did you mean 'network'?" },
+		{ "network:\n  allow_hosts: true\n",
+		  "line 2: network has no key 'allow_hosts'; did you mean 'allow_host'?" },
+		{ "limits:\n  memory: lots\n", "line 2: limits: memory: 'lots' is not a size" },
+		{ "limits:\n  memory: 1g\n  memory: 2g\n", "line 3: 'memory' is given twice" },
 		{ "limits: [1, 2]\n", "line" },
-		{ "languages:\n  - name: python\n    command: bin/python\n", "absolute path" },
+		{ "languages:\n  - name: python\n    command: bin/python\n",
+		  "line 3: languages: python: command must be an absolute path" },
+		{ "server:\n  max: 8\n  armd: 2\n",
+		  "line 3: server has no key 'armd'; did you mean 'armed'?" },
+		{ "server:\n  max: 0\n", "line 2: max: must be 1 to 4096" },
+		{ "server:\n  drain_grace: long\n",
+		  "line 2: drain_grace: 'long' is not a duration" },
+		{ "server:\n  listen: [a:1, 'b,c:2']\n",
+		  "line 2: listen: 'b,c:2' is not one entry" },
+		{ "server:\n  listen: [localhost]\n",
+		  "'localhost' is not ADDRESS:PORT" },
+		{ "server:\n  listen: ['https://127.0.0.1:1']\n", "needs tls_certificate" },
+		{ "server:\n  listen: ['0.0.0.0:6000']\n", "allow_plain" },
+		{ "server:\n  tls_key: /k\n", "tls_certificate is missing" },
+		{ "server:\n  tls_key: k\n", "line 2: tls_key: must be an absolute path" },
+		{ "server:\n  socket_mode: '0666'\n", "every user" },
+		{ "server:\n  allow_plain: perhaps\n", "neither true nor false" },
 		{ "network: {", "" },
 		{ "- a\n- b\n", "" },
 		{ "a: &x b\nc: *x\n", "" },
@@ -67,4 +86,78 @@ TEST(mistakes_in_a_configuration_are_told_with_their_place)
 		if (!strstr(e.msg, cases[i].says))
 			CHECK_STR(e.msg, cases[i].says);
 	}
+}
+
+TEST(settings_of_the_server_have_defaults_and_an_origin)
+{
+	AUTO(config_freep) struct config *c = NULL;
+	struct err e;
+
+	CHECK_OK(parse(&c,
+		       "# comment\nserver:\n  listen: ['[::1]:7000', 'localhost:7001']\n"
+		       "  drain_grace: 2m\n  body_memory: 1g\n  hosts: []\n", &e));
+	CHECK(c->server->listen.count == 2 && c->server->hosts.count == 0);
+	CHECK_STR(c->server->listen.items[1], "localhost:7001");
+	CHECK(c->server->drain_grace == 120000 && c->server->body_memory == 1u << 30);
+	CHECK(c->server->max == 64 && c->server->armed == 4 && !c->server->tls_key);
+	CHECK_STR(c->settings.all[SETTING_listen].text, "[::1]:7000,localhost:7001");
+	CHECK_STR(c->settings.all[SETTING_listen].origin, "text:3");
+	CHECK(!c->settings.all[SETTING_max].origin);
+	CHECK_STR(config_origin(c, "server.body_memory"), "text:5");
+}
+
+TEST(no_list_at_all_is_said_by_an_empty_one)
+{
+	AUTO(config_freep) struct config *c = NULL;
+	struct err e;
+
+	CHECK_OK(parse(&c, "server:\n  listen: []\n", &e));
+	CHECK(c->server->listen.count == 0);
+	CHECK_STR(c->settings.all[SETTING_listen].origin, "text:2");
+}
+
+TEST(the_environment_comes_before_the_file_and_flags_before_both)
+{
+	AUTO(config_freep) struct config *c = NULL;
+	struct limits lim;
+	struct err e;
+
+	CHECK_OK(parse(&c, "server:\n  max: 8\n  armed: 2\n  queue: 5\n", &e));
+	CHECK(setenv("CODE_EXECUTOR_MAX_POD_POOL_SIZE", "9", 1) == 0);
+	CHECK(setenv("CODE_EXECUTOR_MEMORY_LIMIT", "128Mi", 1) == 0);
+	CHECK(setenv("VIAL_ARMED", "3", 1) == 0 && setenv("VIAL_QUEUE", "6", 1) == 0);
+	CHECK(setenv("SANDBOX_HOST", "::1", 1) == 0 && setenv("SANDBOX_PORT", "7777", 1) == 0);
+	int read = config_environment(c, &e);
+	CHECK(unsetenv("CODE_EXECUTOR_MAX_POD_POOL_SIZE") == 0 && unsetenv("VIAL_ARMED") == 0);
+	CHECK(unsetenv("CODE_EXECUTOR_MEMORY_LIMIT") == 0 && unsetenv("VIAL_QUEUE") == 0);
+	CHECK(unsetenv("SANDBOX_HOST") == 0 && unsetenv("SANDBOX_PORT") == 0);
+	CHECK_OK(read);
+	CHECK_OK(config_set(c, "queue", "7", "--queue", &e));
+	CHECK(c->server->max == 9 && c->server->armed == 3 && c->server->queue == 7);
+	CHECK_STR(c->server->listen.items[0], "[::1]:7777");
+	CHECK_STR(c->settings.all[SETTING_armed].origin, "VIAL_ARMED");
+	CHECK_STR(c->settings.all[SETTING_queue].origin, "--queue");
+	CHECK_STR(config_origin(c, "limits.memory"), "CODE_EXECUTOR_MEMORY_LIMIT");
+	CHECK_OK(config_limits(&lim, c, &e));
+	CHECK(lim.memory_bytes == 128u << 20);
+	CHECK(config_set(c, "quue", "7", "--set", &e) < 0);
+	CHECK_STR(e.msg, "there is no setting 'quue'; did you mean 'queue'?");
+}
+
+TEST(what_is_in_effect_can_be_handed_to_another_process)
+{
+	AUTO(config_freep) struct config *a = NULL;
+	AUTO(config_freep) struct config *b = NULL;
+	auto_buf struct buf first = BUF_INIT(1 << 16), second = BUF_INIT(1 << 16);
+	struct err e;
+
+	CHECK_OK(parse(&a, "server:\n  max: 8\n  hosts: [a.example, b.example]\n"
+		       "limits:\n  memory: 1g\n",
+		       &e));
+	CHECK_OK(parse(&b, "", &e));
+	config_write(&first, a);
+	CHECK_OK(config_read(b, buf_str(&first), &e));
+	config_write(&second, b);
+	CHECK_STR(buf_str(&second), buf_str(&first));
+	CHECK(b->server->max == 8 && b->server->hosts.count == 2);
 }

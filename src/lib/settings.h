@@ -1,0 +1,91 @@
+#pragma once
+/*
+ * settings - how the server is set up: the rows of settings.def, with a value and its origin each.
+ *
+ * Flags come before environment variables, those before the operator's file, that before the
+ * default.  Values are kept as text beside what it means, so that they can be shown, compared
+ * after a reload and handed to the server process as they are.
+ */
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum setting_kind {
+	KIND_COUNT,
+	KIND_SIZE,
+	KIND_TIME,
+	KIND_BOOL,
+	KIND_TEXT,
+	KIND_PATH,
+	KIND_FILE,
+	KIND_LIST,
+};
+
+struct setting_list {
+	char **items;
+	size_t count;
+};
+
+#define SETTING_TYPE_COUNT uint64_t
+#define SETTING_TYPE_SIZE  uint64_t /* bytes */
+#define SETTING_TYPE_TIME  uint64_t /* ms */
+#define SETTING_TYPE_BOOL  bool
+#define SETTING_TYPE_TEXT  char * /* NULL: none */
+#define SETTING_TYPE_PATH  char * /* likewise */
+#define SETTING_TYPE_FILE  char * /* likewise */
+#define SETTING_TYPE_LIST  struct setting_list
+
+struct config_server {
+#define SETTING(key, kind, def, min, max, when, doc) SETTING_TYPE_##kind key;
+#include "lib/settings.def"
+#undef SETTING
+};
+
+enum setting_id {
+#define SETTING(key, kind, def, min, max, when, doc) SETTING_##key,
+#include "lib/settings.def"
+#undef SETTING
+	SETTINGS
+};
+
+struct setting_row {
+	const char *key;
+	enum setting_kind kind;
+	const char *def;
+	uint64_t min, max;
+	bool is_live; /* a reload changes it */
+	const char *doc;
+	size_t at; /* in struct config_server */
+};
+
+extern const struct setting_row setting_rows[SETTINGS];
+
+struct setting {
+	char *text;   /* lists: with commas */
+	char *origin; /* "vial.yaml:12", "VIAL_MAX", "--max"; NULL: the default */
+};
+
+struct settings {
+	struct config_server values;
+	struct setting all[SETTINGS];
+};
+
+int settings_default(struct settings *s, struct err *e) MUST_USE;
+void settings_done(struct settings *s);
+
+/* By key; ERR_INVALID also when there is no such key.  On failure nothing has changed. */
+int settings_set(struct settings *s, const char *key, const char *text, const char *origin,
+		 struct err *e) MUST_USE;
+const struct setting_row *settings_find(const char *key); /* NULL: no such key */
+const char *settings_nearest(const char *key);            /* NULL: none is near */
+
+/* VIAL_*: each key's own variable. */
+int settings_environment(struct settings *s, struct err *e) MUST_USE;
+void settings_variable(char ret[64], const struct setting_row *row); /* its name */
+
+/* What no single value can tell: do they go together?  `*ret_key` is where not. */
+int settings_check(const char **ret_key, const struct config_server *server,
+		   struct err *e) MUST_USE;
