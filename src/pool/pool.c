@@ -460,13 +460,20 @@ int pool_run(struct run **ret, struct pool *pool, struct vial_job *job,
 
 /* ---- for people ------------------------------------------------------------------------ */
 
+struct pool_options pool_limits(const struct pool *pool)
+{
+	return pool->options;
+}
+
 void pool_visit(const struct pool *pool, void (*visit)(const struct pool_state *state, void *arg),
 		void *arg)
 {
 	size_t count = pool->environments->count;
+	uint64_t now = loop_now();
 
 	for (size_t i = 0; i < count; i++) {
 		const struct kept *k = &pool->kept[i], *lives = &pool->kept[count + i];
+		bool is_failing = k->failures && !k->armed_count && !k->running;
 		const struct pool_state state = {
 			.environment = pool->environments->items[i].name,
 			.armed = k->armed_count + lives->armed_count,
@@ -478,6 +485,9 @@ void pool_visit(const struct pool *pool, void (*visit)(const struct pool_state *
 			.on_demand = k->on_demand + lives->on_demand,
 			.refused = k->refused + lives->refused,
 			.failed = k->failed + lives->failed,
+			.is_kept = pool->options.armed_min && is_in_use(pool, i, now),
+			.was_armed = k->was_armed,
+			.why = is_failing ? k->why.msg : "",
 		};
 		visit(&state, arg);
 	}

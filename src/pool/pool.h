@@ -53,7 +53,12 @@ struct pool_state { /* of one environment */
 	const char *environment;
 	unsigned armed, arming, running, waiting;
 	uint64_t runs, armed_hits, on_demand, refused, failed; /* since the start */
+	bool is_kept;    /* some are to be armed at all times */
+	bool was_armed;  /* at least once since the start */
+	const char *why; /* none is armed, and why none can be; "": nothing is wrong */
 };
+
+struct pool_options pool_limits(const struct pool *pool);
 
 void pool_visit(const struct pool *pool, void (*visit)(const struct pool_state *state, void *arg),
 		void *arg);

@@ -93,6 +93,7 @@ struct kept { /* what the pool has of one environment, for runs or for those tha
 	unsigned ordered; /* of those arming: somebody waits for it */
 	uint64_t runs, armed_hits, on_demand, refused, failed;
 	uint64_t used_us;  /* when somebody last asked for it; 0: never */
+	bool was_armed;    /* at least once */
 	unsigned failures; /* to arm, in a row */
 	uint64_t retry_us; /* not before */
 	struct err why;

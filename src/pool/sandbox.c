@@ -234,6 +234,7 @@ static void on_armed(struct sandbox *box, const int *fds, size_t *fd_count)
 		box->armed_us = loop_now();
 		list_add_before(&kept_of(box)->armed, &box->armed);
 		kept_of(box)->armed_count++;
+		kept_of(box)->was_armed = true;
 		pool->armed_count++;
 		pool_serve_queue(pool);
 		/* One that was made to measure, and is not needed any more. */

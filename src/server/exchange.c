@@ -207,6 +207,7 @@ static struct exchange *exchange_create(struct http *http, struct MHD_Connection
 		.mhd = mhd,
 		.tenant = &tenant_local,
 		.discard_max = DISCARD_MAX,
+		.begin_us = loop_now(),
 	};
 	x->conn->is_busy = true;
 	TAILQ_INSERT_TAIL(&http->exchanges, x, link);
@@ -248,6 +249,8 @@ static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, cons
 		return MHD_NO;
 	*state = x;
 	x->is_head = strcmp(method, "HEAD") == 0;
+	(void)snprintf(x->method, sizeof(x->method), "%s", method);
+	(void)snprintf(x->path, sizeof(x->path), "%s", url);
 	if (name_request(x, exchange_header(x, "X-Request-Id"), &ignored) < 0)
 		return MHD_NO;
 	(void)MHD_get_connection_values(mhd, MHD_HEADER_KIND, note_header, &head);
@@ -373,6 +376,7 @@ static enum MHD_Result answer(struct exchange *x)
 	}
 	conn_allow_bytes(x->conn, x->length);
 	enum MHD_Result queued = MHD_queue_response(x->mhd, x->status, x->response);
+	x->is_answered = queued == MHD_YES;
 	MHD_destroy_response(take_ptr(&x->response));
 	return queued;
 }
@@ -386,14 +390,39 @@ enum MHD_Result exchange_on_request(void *http, struct MHD_Connection *mhd, cons
 	(void)version;
 	if (!x)
 		return begin(http, mhd, url, method, state);
-	if (*len > 0 && x->is_taking && !x->is_refused)
-		return hand_over(x, bytes, len);
-	if (*len > 0) {
-		enum MHD_Result taken = take_body(x, bytes, *len);
+	size_t offered = *len;
+	if (offered == 0)
+		return answer(x);
+	enum MHD_Result taken = MHD_YES;
+	if (x->is_taking && !x->is_refused) {
+		taken = hand_over(x, bytes, len);
+	} else {
+		taken = take_body(x, bytes, *len);
 		*len = 0;
-		return taken;
 	}
-	return answer(x);
+	x->bytes_in += offered - *len;
+	return taken;
+}
+
+static void tell_end(const struct exchange *x, enum MHD_RequestTerminationCode why)
+{
+	const struct http_options *o = &x->http->options;
+	const struct exchange_end end = {
+		.route = x->match.route,
+		.method = x->method,
+		.path = x->path,
+		.request_id = x->request_id,
+		.tenant = x->tenant,
+		.status = x->is_answered ? x->status : 0,
+		.is_cut = why != MHD_REQUEST_TERMINATED_COMPLETED_OK,
+		.refused = x->refused,
+		.us = loop_now() - x->begin_us,
+		.bytes_in = x->bytes_in,
+		.bytes_out = x->bytes_out,
+	};
+
+	if (o->on_end)
+		o->on_end(&end, o->arg);
 }
 
 void exchange_on_completed(void *arg, struct MHD_Connection *mhd, void **state,
@@ -403,11 +432,11 @@ void exchange_on_completed(void *arg, struct MHD_Connection *mhd, void **state,
 	struct http *http = arg;
 
 	(void)mhd;
-	(void)why;
 	if (!x)
 		return;
 	*state = NULL;
 	tell_gone(x);
+	tell_end(x, why);
 	loop_unwatch(http->loop, &x->hangup);
 	TAILQ_REMOVE(&http->exchanges, x, link);
 	http->state.exchanges--;
@@ -564,15 +593,20 @@ static struct MHD_Response *response_of(struct exchange *x, struct buf *json)
 
 	if (!response)
 		free(bytes);
-	x->length = json->len;
+	x->length = x->bytes_out = json->len;
 	*json = (struct buf)BUF_INIT(json->max);
 	return response;
 }
 
-void exchange_reply(struct exchange *x, unsigned status, struct buf *json)
+void exchange_reply_text(struct exchange *x, unsigned status, const char *type, struct buf *text)
 {
 	x->on_gone = NULL;
-	respond(x, status, "application/json", response_of(x, json));
+	respond(x, status, type, response_of(x, text));
+}
+
+void exchange_reply(struct exchange *x, unsigned status, struct buf *json)
+{
+	exchange_reply_text(x, status, "application/json", json);
 }
 
 static void fail_now(struct exchange *x, const struct failure *f)
@@ -594,6 +628,7 @@ static void fail_now(struct exchange *x, const struct failure *f)
 	if (response && f->err.code == ERR_BUSY)
 		(void)add_header(response, "Retry-After", "1");
 	x->on_gone = NULL;
+	x->refused = f->err.code;
 	respond(x, failure_status(f), "application/json", response);
 }
 
@@ -632,6 +667,7 @@ static ssize_t take_pending(void *arg, uint64_t at, char *to, size_t room)
 		left = room;
 	memcpy(to, x->pending.data + x->sent, left);
 	x->sent += left;
+	x->bytes_out += left;
 	if (x->sent == x->pending.len) {
 		x->sent = 0;
 		buf_reset(&x->pending);

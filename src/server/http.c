@@ -143,6 +143,7 @@ int http_add(struct http *http, int fd, struct err *e)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 	TAILQ_INSERT_TAIL(&http->conns, conn, link);
 	http->state.connections++;
+	http->state.accepted++;
 	http->arriving = conn;
 	enum MHD_Result added =
 		MHD_add_connection(http->daemon, take_fd(&owned), (struct sockaddr *)&from, len);
@@ -285,6 +286,7 @@ int http_create(struct http **ret, struct loop *loop, const struct http_options 
 		return err_sys(e, "http");
 	*http = (struct http){ .loop = loop,
 			       .options = *options,
+			       .state.connections_max = options->connections_max,
 			       .poke.on_due = on_poke,
 			       .breather.on_due = on_breather };
 	TAILQ_INIT(&http->conns);

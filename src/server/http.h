@@ -24,6 +24,19 @@
 
 struct http;
 
+/* An exchange that is over, for those who count and log: borrowed for the call. */
+struct exchange_end {
+	const struct route *route; /* NULL: there is none */
+	const char *method, *path; /* as the client wrote them, perhaps cut short */
+	const char *request_id;
+	const struct tenant *tenant;
+	unsigned status;       /* 0: the client left before its answer */
+	bool is_cut;           /* it left while its answer was on its way */
+	enum err_code refused; /* the code of the error that it was answered with */
+	uint64_t us;           /* from its head to the last byte of its answer */
+	uint64_t bytes_in, bytes_out; /* of the bodies */
+};
+
 struct http_options {
 	const struct route *routes;
 	void *arg;                /* of the handlers */
@@ -32,6 +45,7 @@ struct http_options {
 	size_t pending_max;       /* bytes of a stream that its client has not read yet */
 	unsigned idle_ms;         /* for a connection without a request, or a half-sent head */
 	unsigned patience_ms;     /* for a body, or a reader; large ones have longer */
+	void (*on_end)(const struct exchange_end *end, void *arg); /* of each exchange; or NULL */
 };
 
 int http_create(struct http **ret, struct loop *loop, const struct http_options *options,
@@ -48,8 +62,8 @@ int http_add(struct http *http, int fd, struct err *e) MUST_USE;
 void http_drain(struct http *http, void (*on_idle)(void *arg), void *arg);
 
 struct http_state { /* for people */
-	unsigned connections, exchanges;
-	uint64_t requests, refused; /* since the start */
+	unsigned connections, connections_max, exchanges;
+	uint64_t accepted, requests, refused; /* since the start */
 };
 struct http_state http_state(const struct http *http);
 
@@ -88,6 +102,7 @@ void exchange_more(struct exchange *x); /* there is room again */
 void exchange_on_gone(struct exchange *x, void (*on_gone)(void *arg), void *arg);
 
 void exchange_reply(struct exchange *x, unsigned status, struct buf *json); /* takes its bytes */
+void exchange_reply_text(struct exchange *x, unsigned status, const char *type, struct buf *text);
 void exchange_fail(struct exchange *x, const struct failure *f);
 
 /* Returns false when the client is too slow: more is pending than may be. */

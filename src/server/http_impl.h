@@ -15,6 +15,8 @@ enum {
 	RATE_FLOOR = 32,        /* bytes per ms that a client must at least read or write */
 	REQUEST_ID_MAX = 64,
 	EXTRA_HEADERS_MAX = 8,
+	METHOD_MAX = 16, /* of what is noted of a request line */
+	PATH_NOTE_MAX = 128,
 	DISCARD_MAX = 64 << 20, /* of a body that was refused, so that its sender reads why */
 	DISCARD_UNKNOWN_MAX = 1 << 30, /* likewise, where nobody said how much it would be */
 	TAKE_STEP = 1 << 20,    /* of a body that is taken as it comes: each has its deadline */
@@ -65,6 +67,9 @@ struct exchange {
 	struct route_match match;
 	const struct tenant *tenant;
 	char request_id[REQUEST_ID_MAX + 1];
+	char method[METHOD_MAX], path[PATH_NOTE_MAX];
+	uint64_t begin_us, bytes_in, bytes_out;
+	enum err_code refused; /* the code of the error that is the answer */
 	TAILQ_ENTRY(exchange) link;
 
 	struct buf body;
@@ -78,7 +83,7 @@ struct exchange {
 	struct body_events sink; /* ... if it has said where to */
 	uint64_t taken, allowed; /* bytes; allowed: up to there the deadline goes */
 
-	bool is_head, is_handled, is_suspended, is_gone;
+	bool is_head, is_handled, is_suspended, is_answered, is_gone;
 	struct watch hangup; /* while suspended: nobody else looks at the socket */
 	void (*on_gone)(void *arg);
 	void *on_gone_arg;

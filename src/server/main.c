@@ -18,6 +18,8 @@
 #include "keeper/wire.h"
 #include "lib/host.h"
 #include "server/lockdown.h"
+#include "server/metrics.h"
+#include "server/self.h"
 #include "server/server.h"
 #include "server/shelver.h"
 
@@ -187,6 +189,13 @@ static unsigned raise_limit(const struct words *w)
 	return left < 16 ? 16 : left < CONNECTIONS_MAX ? (unsigned)left : CONNECTIONS_MAX;
 }
 
+static void exchange_ended(const struct exchange_end *end, void *arg)
+{
+	struct server *s = arg;
+
+	metrics_note_exchange(s->metrics, end);
+}
+
 static int open_server(struct server *s, const struct words *w, struct err *e)
 {
 	const struct pool_options pool = { .armed_min = (unsigned)w->armed,
@@ -200,6 +209,7 @@ static int open_server(struct server *s, const struct words *w, struct err *e)
 		.pending_max = PENDING_MAX,
 		.idle_ms = IDLE_MS,
 		.patience_ms = PATIENCE_MS,
+		.on_end = exchange_ended,
 	};
 	struct vial_error error;
 
@@ -211,9 +221,13 @@ static int open_server(struct server *s, const struct words *w, struct err *e)
 	if (host_cgroups(&groups, s->host, e) < 0)
 		return -1;
 	ids_close(&s->host->ids); /* the leases are the keeper's */
+	s->self = self_open(e);
+	if (s->self < 0)
+		return -1;
 	if (name_environments(&s->environments, w, e) < 0 ||
 	    pool_create(&s->pool, s->loop, KEEPER_FD, s->host, &s->environments, &pool, e) < 0 ||
-	    http_create(&s->http, s->loop, &http, e) < 0)
+	    http_create(&s->http, s->loop, &http, e) < 0 ||
+	    metrics_create(&s->metrics, &s->environments, routes, e) < 0)
 		return -1;
 	s->start_us = loop_now();
 	return 0;
@@ -268,6 +282,8 @@ static void finish(struct process *p)
 	snippets_forget(s);
 	shelver_free(s->shelf.shelver);
 	shelf_done(&s->shelf);
+	metrics_free(s->metrics);
+	closep(&s->self);
 	environments_done(&s->environments);
 	vial_close(s->host);
 	loop_free(s->loop);
@@ -275,7 +291,9 @@ static void finish(struct process *p)
 
 int main(int argc, char **argv)
 {
-	struct process p = { .keeper.fd = -1, .signals.fd = -1, .grace.on_due = on_grace };
+	struct process p = {
+		.server.self = -1, .keeper.fd = -1, .signals.fd = -1, .grace.on_due = on_grace
+	};
 	struct words w = { 0 };
 	struct err e;
 

@@ -1,5 +1,7 @@
 #include "server/record.h"
 
+#include "server/metrics.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -31,4 +33,5 @@ void record_run(struct record *ret, const struct run *run, const struct vial_res
 void record_ended(struct server *s, const struct record *r)
 {
 	s->ended[r->outcome]++;
+	metrics_note_run(s->metrics, r);
 }

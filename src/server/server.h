@@ -14,6 +14,7 @@ struct call;    /* runs.c: a run whose client waits */
 struct snippet; /* snippet.c: likewise, of another system */
 struct session; /* session.h */
 struct interpreter; /* likewise */
+struct metrics; /* metrics.h */
 
 enum { OUTCOME_COUNT = VIAL_CANCELLED + 1 };
 
@@ -23,6 +24,8 @@ struct server {
 	struct environments environments;
 	struct pool *pool;
 	struct http *http;
+	struct metrics *metrics;
+	int self; /* what the kernel says of this process: self.h */
 	uint64_t start_us;
 	uint64_t ended[OUTCOME_COUNT]; /* runs and steps, by outcome */
 	bool is_draining;
@@ -54,6 +57,8 @@ void session_extend_post(struct exchange *x, void *arg);
 void run_calls_post(struct exchange *x, void *arg);
 void environments_get(struct exchange *x, void *arg);
 void health_get(struct exchange *x, void *arg);
+void ready_get(struct exchange *x, void *arg);
+void metrics_get(struct exchange *x, void *arg);
 
 void execute_post(struct exchange *x, void *arg);
 void exec_post(struct exchange *x, void *arg);
