@@ -92,7 +92,8 @@ _vial() {
 		--export-to --network --allow-weak --config --json --explain --timeout --cpu-time --cpus
 		--memory --processes --open-files --file-size --workspace --tmp --files --output --daemon
 		--no-daemon --help'
-	local verbs='run languages doctor prepare env serve ps kill session repl help'
+	local verbs='run judge languages doctor prepare env serve ps kill session repl help'
+	local judge='--language --environment --compare --tolerance --parallel --stop --timeout --memory --json --help'
 	local layers='namespaces root uid cgroup creds seccomp landlock proc'
 
 	COMPREPLY=()
@@ -115,6 +116,21 @@ _vial() {
 		*)
 			if [[ $cur == -* ]] && ! _vial_past_program; then
 				mapfile -t COMPREPLY < <(compgen -W "$run" -- "$cur")
+			else
+				mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+			fi
+			;;
+		esac
+		;;
+	judge)
+		case $prev in
+		-l | --language) mapfile -t COMPREPLY < <(compgen -W "$(_vial_languages)" -- "$cur") ;;
+		-E | --environment) mapfile -t COMPREPLY < <(compgen -W "$(_vial_environments)" -- "$cur") ;;
+		--compare) mapfile -t COMPREPLY < <(compgen -W 'trimmed exact tokens floats' -- "$cur") ;;
+		--tolerance | -j | --parallel | -t | --timeout | -m | --memory) ;;
+		*)
+			if [[ $cur == -* ]]; then
+				mapfile -t COMPREPLY < <(compgen -W "$judge" -- "$cur")
 			else
 				mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 			fi

@@ -38,6 +38,7 @@ end
 set -l layers namespaces root uid cgroup creds seccomp landlock proc
 
 complete -c vial -n __vial_needs_verb -f -a run -d 'run a program in a fresh sandbox'
+complete -c vial -n __vial_needs_verb -f -a judge -d 'a program against inputs and outputs'
 complete -c vial -n __vial_needs_verb -f -a languages -d 'the languages this host can run'
 complete -c vial -n __vial_needs_verb -f -a doctor -d 'what this host can enforce'
 complete -c vial -n __vial_needs_verb -f -a prepare -d 'fill the build caches'
@@ -51,8 +52,8 @@ complete -c vial -n __vial_needs_verb -f -a help -d 'explain a verb'
 complete -c vial -n __vial_needs_verb -f -l version -s V -d 'show the version'
 complete -c vial -f -l help -s h -d 'show the options'
 
-complete -c vial -n '__vial_verb run' -x -l language -s l -a '(__vial_languages)' -d 'the language'
-complete -c vial -n '__vial_verb run' -x -l environment -s E -a '(__vial_environments)' -d 'the environment'
+complete -c vial -n '__vial_verb run judge' -x -l language -s l -a '(__vial_languages)' -d 'the language'
+complete -c vial -n '__vial_verb run judge' -x -l environment -s E -a '(__vial_environments)' -d 'the environment'
 complete -c vial -n '__vial_verb run' -x -l code -s c -d 'run this text instead of a file'
 complete -c vial -n '__vial_verb run' -r -l stdin -d 'standard input of the program, - is our own'
 complete -c vial -n '__vial_verb run' -x -l env -s e -a '(set -nx)' -d 'set a variable, or pass ours on'
@@ -67,10 +68,10 @@ complete -c vial -n '__vial_verb run' -x -l allow-weak -a "$layers" -d 'run with
 complete -c vial -n '__vial_verb run' -l explain -d 'show the plan and do not run'
 complete -c vial -n '__vial_verb run' -l daemon -d 'run it in the local daemon, or not at all'
 complete -c vial -n '__vial_verb run' -l no-daemon -d 'run it without the local daemon'
-complete -c vial -n '__vial_verb run' -x -l timeout -s t -d 'elapsed time'
+complete -c vial -n '__vial_verb run judge' -x -l timeout -s t -d 'elapsed time'
 complete -c vial -n '__vial_verb run' -x -l cpu-time -d 'CPU time over all processes'
 complete -c vial -n '__vial_verb run' -x -l cpus -d 'share of the CPU'
-complete -c vial -n '__vial_verb run' -x -l memory -s m -d 'memory of all processes'
+complete -c vial -n '__vial_verb run judge' -x -l memory -s m -d 'memory of all processes'
 complete -c vial -n '__vial_verb run' -x -l processes -d 'processes and threads alive at once'
 complete -c vial -n '__vial_verb run' -x -l open-files -d 'open descriptors per process'
 complete -c vial -n '__vial_verb run' -x -l file-size -d 'size of any one file written'
@@ -78,6 +79,11 @@ complete -c vial -n '__vial_verb run' -x -l workspace -d 'bytes in the workspace
 complete -c vial -n '__vial_verb run' -x -l tmp -d 'bytes in /tmp'
 complete -c vial -n '__vial_verb run' -x -l files -d 'files and directories'
 complete -c vial -n '__vial_verb run' -x -l output -d 'bytes kept of stdout, and of stderr'
+
+complete -c vial -n '__vial_verb judge' -x -l compare -a 'trimmed exact tokens floats' -d 'how outputs are compared'
+complete -c vial -n '__vial_verb judge' -x -l tolerance -d 'by how much floats may differ'
+complete -c vial -n '__vial_verb judge' -x -l parallel -s j -d 'how many cases at once'
+complete -c vial -n '__vial_verb judge' -l stop -d 'stop at the first case that is not accepted'
 
 complete -c vial -n '__vial_verb serve' -r -l socket -d 'the Unix socket'
 complete -c vial -n '__vial_verb serve' -x -l listen -d 'listen there as well'
@@ -89,10 +95,10 @@ complete -c vial -n '__vial_verb serve' -x -l renew-time -d 'time per warm inter
 complete -c vial -n '__vial_verb kill' -l all -d 'every run there is'
 complete -c vial -n '__vial_verb kill' -f -a '(__vial_runs)'
 
-complete -c vial -n '__vial_verb run languages doctor ps' -l json -d 'print JSON'
+complete -c vial -n '__vial_verb run judge languages doctor ps' -l json -d 'print JSON'
 complete -c vial -n '__vial_verb run languages doctor prepare serve' -r -l config -d 'the configuration'
 complete -c vial -n '__vial_verb prepare' -f -a '(__vial_languages)'
-complete -c vial -n '__vial_verb help' -f -a 'run languages doctor prepare env serve ps kill session repl'
+complete -c vial -n '__vial_verb help' -f -a 'run judge languages doctor prepare env serve ps kill session repl'
 
 complete -c vial -n '__vial_verb env; and test (count (commandline -opc)) -eq 2' -f -a 'list build show remove'
 complete -c vial -n '__vial_env list show' -l json -d 'print JSON'

@@ -23,6 +23,7 @@ enum {
 
 /* Verbs: argv[0] is the verb; the return value is the exit code. */
 int run_main(int argc, char **argv);
+int judge_main(int argc, char **argv);
 int languages_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 int prepare_main(int argc, char **argv);

@@ -14,6 +14,7 @@
 
 static const struct verb verbs[] = {
 	{ "run",       "FILE [ARG...]", run_main,       "run a program in a fresh sandbox" },
+	{ "judge",     "PROGRAM DIR",   judge_main,     "a program against inputs and outputs" },
 	{ "languages", "",              languages_main, "the languages this host can run" },
 	{ "doctor",    "",              doctor_main,    "what this host can enforce" },
 	{ "prepare",   "[LANG...]",     prepare_main,   "fill the build caches" },
