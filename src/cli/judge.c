@@ -501,7 +501,7 @@ int judge_main(int argc, char **argv)
 	g.has_bar = !g.req.json && isatty(STDERR_FILENO);
 	int failed = run_all(&g, &e);
 	clear_bar(&g);
-	if (failed < 0)
+	if (failed < 0 || !g.rows)
 		return cli_report(o.verb, &e);
 	if (g.req.json)
 		print_json(&g);

@@ -17,6 +17,7 @@ from typing import Any
 
 from ._default import default
 from .aio import AsyncSandbox, AsyncSession
+from .batch import Batch, Difference, Judged
 from .client import Sandbox, Session
 from .errors import (
     APIError,
@@ -46,9 +47,10 @@ def run(code: str, language: str = "python", **options: Any) -> Result:
 
 
 __all__ = [
-    "APIError", "AsyncSandbox", "AsyncSession", "AsyncStream", "Busy", "Call", "ChangedFile",
-    "DaemonError", "Denied", "Display", "Event", "ExceptionInfo", "ExportedFile", "Finished",
-    "Frame", "InvalidRequest", "NotFound", "Opaque", "Output", "RemoteError", "RequestTimeout",
-    "Result", "Rich", "Sandbox", "ServerFault", "ServerUnavailable", "Session", "Started", "Stream",
-    "TooLarge", "VialError", "default", "run",
+    "APIError", "AsyncSandbox", "AsyncSession", "AsyncStream", "Batch", "Busy", "Call",
+    "ChangedFile", "DaemonError", "Denied", "Difference", "Display", "Event", "ExceptionInfo",
+    "ExportedFile", "Finished", "Frame", "InvalidRequest", "Judged", "NotFound", "Opaque",
+    "Output", "RemoteError", "RequestTimeout", "Result", "Rich", "Sandbox", "ServerFault",
+    "ServerUnavailable", "Session", "Started", "Stream", "TooLarge", "VialError", "default",
+    "run",
 ]

@@ -6,16 +6,17 @@ their event loop; the classes themselves have the arguments, their defaults and 
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from . import _command
 from ._callbacks import Callbacks, by_name
 from ._defaults import Defaults, Options
 from ._exchange import Progress, Request, encode
 from ._net import Net
-from ._request import post
+from ._request import post, run_body
 from ._steps import SessionInfo, step_body
 from ._talk import Talk
+from .batch import Batch, Case, batch_body, parse_batch
 from .errors import InvalidRequest, NotFound
 from .events import Display, Event, Output
 from .results import Result, parse_result
@@ -63,6 +64,10 @@ class Core:
                 raise
             return await self.talk.net.call(lambda: _command.run(**options))
         return parse_result(answer.get("result") or {}, id=str(answer.get("id")))
+
+    async def batch(self, shared: Options, runs: Sequence[Case], **options: Any) -> Batch:
+        body = batch_body(run_body(**shared), runs, **options)
+        return parse_batch(await self.talk.json(post("/v1/batch", body, None)))
 
     async def runs(self) -> List[Dict[str, Any]]:
         return await self.get_list("/v1/runs", "runs")

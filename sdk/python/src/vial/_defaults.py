@@ -40,7 +40,7 @@ class Defaults:
             return language, environment
         return (None, self.environment) if self.environment else (self.language, None)
 
-    def options(self, code: str, language: Optional[str], environment: Optional[str],
+    def options(self, code: Optional[str], language: Optional[str], environment: Optional[str],
                 files: Optional[Files], args: Sequence[str], env: Optional[Mapping[str, str]],
                 stdin: Union[str, bytes, None], timeout: Optional[float],
                 limits: Optional[Limits], workdir: Optional[str], writable: Optional[bool],

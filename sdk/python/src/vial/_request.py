@@ -65,7 +65,7 @@ def without_none(body: Dict[str, Any]) -> Dict[str, Any]:
     return {name: value for name, value in body.items() if value is not None}
 
 
-def run_body(code: str, *, language: Optional[str], environment: Optional[str],
+def run_body(code: Optional[str], *, language: Optional[str], environment: Optional[str],
              files: Optional[Files], args: Sequence[str], env: Optional[Mapping[str, str]],
              stdin: Union[str, bytes, None], limits: Dict[str, Any], workdir: Optional[str],
              writable: Optional[bool], exports: Sequence[str], name: Optional[str]

@@ -11,6 +11,7 @@ from ._net import Blocking, now
 from ._request import Files, Limits
 from ._steps import UNSET, Policy, SessionInfo, Unset
 from ._talk import Talk
+from .batch import Batch, Case
 from .results import Result
 from .streams import Stream
 
@@ -111,6 +112,34 @@ class Sandbox:
                                          timeout, limits, workdir, writable, exports, name)
         return Stream(self._core.talk, self._defaults.run_request(options, streamed=True),
                       is_run=True)
+
+    def batch(self, code: Optional[str], runs: Sequence[Case], language: Optional[str] = None, *,
+              environment: Optional[str] = None, files: Optional[Files] = None,
+              args: Sequence[str] = (), env: Optional[Mapping[str, str]] = None,
+              timeout: Optional[float] = None, limits: Optional[Limits] = None,
+              exports: Sequence[str] = (), name: Optional[str] = None,
+              compare: Optional[str] = None, tolerance: Optional[float] = None,
+              parallel: Optional[int] = None, stop_on_failure: bool = False,
+              detail: Optional[str] = None) -> Batch:
+        """Run a program many times, each in a fresh sandbox, and judge what it prints::
+
+            sandbox.batch("print(int(input()) ** 2)", [("2", "4"), ("3", "9")]).verdict
+
+        Args:
+            code: the program that they share; None: each has its own.
+            runs: (stdin, expected) each, or a mapping with any members of a run, and `expected`,
+                `label`, `compare`, `tolerance`.
+            compare: "trimmed" (the default: blanks at the ends of lines do not count), "exact",
+                "tokens" or "floats", which may differ by `tolerance`.
+            parallel: how many at once.
+            stop_on_failure: the first that is not accepted is the last.
+            detail: "full", "failures" or "verdicts": which have their `result`.
+        """
+        shared = self._defaults.options(code, language, environment, files, args, env, None,
+                                        timeout, limits, None, None, exports, name)
+        return now(self._core.batch(shared, runs, compare=compare, tolerance=tolerance,
+                                     parallel=parallel, stop_on_failure=stop_on_failure,
+                                     detail=detail))
 
     def runs(self) -> List[Dict[str, Any]]:
         """Those under way."""
