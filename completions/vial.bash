@@ -153,8 +153,10 @@ _vial() {
 	serve)
 		case $prev in
 		--config | --socket) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+		--log-format) mapfile -t COMPREPLY < <(compgen -W 'text json' -- "$cur") ;;
+		--log-level) mapfile -t COMPREPLY < <(compgen -W 'error warn info debug' -- "$cur") ;;
 		--listen | --armed | --max | --queue | --renew-runs | --renew-time) ;;
-		*) mapfile -t COMPREPLY < <(compgen -W '--socket --listen --armed --max --queue --renew-runs --renew-time --config --help' -- "$cur") ;;
+		*) mapfile -t COMPREPLY < <(compgen -W '--socket --listen --armed --max --queue --renew-runs --renew-time --log-format --log-level --config --help' -- "$cur") ;;
 		esac
 		;;
 	ps) mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur") ;;

@@ -92,6 +92,8 @@ complete -c vial -n '__vial_verb serve' -x -l max -d 'sandboxes at once'
 complete -c vial -n '__vial_verb serve' -x -l queue -d 'runs that may wait'
 complete -c vial -n '__vial_verb serve' -x -l renew-runs -d 'runs per warm interpreter'
 complete -c vial -n '__vial_verb serve' -x -l renew-time -d 'time per warm interpreter'
+complete -c vial -n '__vial_verb serve' -x -l log-format -a 'text json' -d 'how events are written'
+complete -c vial -n '__vial_verb serve' -x -l log-level -a 'error warn info debug' -d 'which events are written'
 complete -c vial -n '__vial_verb kill' -l all -d 'every run there is'
 complete -c vial -n '__vial_verb kill' -f -a '(__vial_runs)'
 

@@ -21,6 +21,7 @@ enum { ARMED_MAX = 1024, BOXES_MAX = 4096, QUEUE_MAX = 100000, RENEW_RUNS_MAX = 
 
 struct request {
 	const char *config, *socket, *listen, *armed, *max, *queue, *renew_runs, *renew_time;
+	const char *log_format, *log_level;
 };
 
 #define AT(field) offsetof(struct request, field), NULL
@@ -44,6 +45,10 @@ static const struct option rows[] = {
 	  AT(renew_runs) },
 	{ "renew-time", 0, "TIME",
 	  "... and after this time (default: 30m)", AT(renew_time) },
+	{ "log-format", 0, "FORMAT",
+	  "what happens, on stderr, as text or as json (default: text)", AT(log_format) },
+	{ "log-level", 0, "LEVEL",
+	  "what of it: error, warn, info or debug (default: info; DEBUG=1: debug)", AT(log_level) },
 	{ "config", 0, "FILE",
 	  "the operator's configuration (default: /etc/vial/vial.yaml)", AT(config) },
 };
@@ -94,9 +99,35 @@ static int check_listen(const char *text, struct err *e)
 	return 0;
 }
 
-/* Where it listens, and two lines to paste. */
+/* What a flag says comes before what its variable said; the server reads that. */
+static int pass_on(const char *flag, const char *variable, const char *value,
+		   const char *const *words, struct err *e)
+{
+	if (!value)
+		return 0;
+	for (size_t i = 0; words[i]; i++)
+		if (strcmp(words[i], value) == 0)
+			return setenv(variable, value, 1) < 0 ? err_sys(e, "%s", variable) : 0;
+	return err_set(e, ERR_INVALID, "--%s: there is no '%.40s'", flag, value);
+}
+
+static int read_log(const struct request *req, struct err *e)
+{
+	static const char *const formats[] = { "text", "json", NULL };
+	static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
+
+	if (pass_on("log-format", "VIAL_LOG_FORMAT", req->log_format, formats, e) < 0)
+		return -1;
+	return pass_on("log-level", "VIAL_LOG_LEVEL", req->log_level, levels, e);
+}
+
+/* Where it listens, and two lines to paste.  Machines that read the log read of it there. */
 static void show_ready(const struct serve_options *options)
 {
+	const char *format = getenv("VIAL_LOG_FORMAT");
+
+	if (format && strcmp(format, "json") == 0)
+		return;
 	const char *bold = term_style(stderr, TERM_BOLD), *plain = term_style(stderr, TERM_PLAIN);
 	auto_buf struct buf socket = BUF_INIT(1024);
 	char usual[DAEMON_PATH_MAX];
@@ -181,7 +212,7 @@ int serve_main(int argc, char **argv)
 		return cli_flush(0);
 	}
 	if (first < 0 || options_no_operands(first, argc, argv, &e) < 0 ||
-	    read_request(&options, socket, &req, &e) < 0)
+	    read_request(&options, socket, &req, &e) < 0 || read_log(&req, &e) < 0)
 		return cli_report(o.verb, &e);
 	if (keeper_serve(&options, &e) < 0) {
 		if (e.code != ERR_BUG)

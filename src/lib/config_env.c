@@ -43,7 +43,7 @@ const struct foreign foreign_variables[] = {
 	{ "CODE_EXECUTOR_RUNTIME_CLASS_NAME", NULL },
 	{ "CODE_EXECUTOR_KEEP_TEMPLATE", NULL },
 	{ "CODE_EXECUTOR_KUBECONFIG_PATH", NULL },
-	{ "DEBUG", NULL },
+	{ "DEBUG", "server.log_level" }, /* 1: all of it */
 	{ NULL, NULL },
 };
 
@@ -69,16 +69,28 @@ static int set_address(struct config *config, struct err *e)
 			  e);
 }
 
+static int set_debug(struct config *config, struct err *e)
+{
+	const char *value = foreign_value("DEBUG");
+	bool is_on = value && (strcmp(value, "1") == 0 || strcasecmp(value, "true") == 0 ||
+			       strcasecmp(value, "yes") == 0 || strcasecmp(value, "on") == 0);
+
+	/* Other programs have other uses for it: what is no yes is none of our business. */
+	return is_on ? config_set(config, "server.log_level", "debug", "DEBUG", e) : 0;
+}
+
 int config_environment(struct config *config, struct err *e)
 {
 	for (const struct foreign *f = foreign_variables; f->variable; f++) {
-		const char *value = f->key && strncmp(f->variable, "SANDBOX_", 8) != 0
-					    ? foreign_value(f->variable)
-					    : NULL;
+		bool is_special = strncmp(f->variable, "SANDBOX_", 8) == 0 ||
+				  strcmp(f->variable, "DEBUG") == 0;
+		const char *value = f->key && !is_special ? foreign_value(f->variable) : NULL;
 		if (value && config_set(config, f->key, value, f->variable, e) < 0)
 			return err_context(e, "%s", f->variable);
 	}
 	if (set_address(config, e) < 0)
 		return err_context(e, "SANDBOX_HOST, SANDBOX_PORT");
+	if (set_debug(config, e) < 0)
+		return err_context(e, "DEBUG");
 	return settings_environment(&config->settings, e);
 }

@@ -273,8 +273,24 @@ static int check_mode(const char *mode, struct err *e)
 	return 0;
 }
 
+static int check_word(const char *key, const char *word, const char *words, struct err *e)
+{
+	const char *at = strstr(words, word);
+	size_t len = strlen(word);
+
+	if (at && (at == words || at[-1] == ' ') && (!at[len] || at[len] == ' '))
+		return 0;
+	return err_set(e, ERR_INVALID, "%s: '%.40s' is none of: %s", key, word, words);
+}
+
 int settings_check(const char **ret_key, const struct config_server *server, struct err *e)
 {
+	*ret_key = "log_format";
+	if (check_word(*ret_key, server->log_format, "text json", e) < 0)
+		return -1;
+	*ret_key = "log_level";
+	if (check_word(*ret_key, server->log_level, "error warn info debug", e) < 0)
+		return -1;
 	*ret_key = "socket_mode";
 	if (check_mode(server->socket_mode, e) < 0)
 		return -1;

@@ -77,6 +77,7 @@ static void suspend(struct exchange *x)
 /* ---- the head -------------------------------------------------------------------------- */
 
 struct head {
+	const char *trace; /* "": there are several, so there is none */
 	const char *host, *origin, *type, *length, *encoding;
 	bool expects; /* wants to hear from us before it sends its body */
 	unsigned lengths, encodings, hosts, count;
@@ -107,6 +108,8 @@ static enum MHD_Result note_header(void *arg, enum MHD_ValueKind kind, const cha
 		head->encodings++;
 	} else if (strcasecmp(name, "Expect") == 0) {
 		head->expects = true;
+	} else if (strcasecmp(name, "traceparent") == 0) {
+		head->trace = head->trace ? "" : value;
 	}
 	return MHD_YES;
 }
@@ -254,6 +257,8 @@ static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, cons
 	if (name_request(x, exchange_header(x, "X-Request-Id"), &ignored) < 0)
 		return MHD_NO;
 	(void)MHD_get_connection_values(mhd, MHD_HEADER_KIND, note_header, &head);
+	if (head.trace)
+		(void)trace_parse(&x->trace, head.trace);
 	route_find(&x->match, http->options.routes, method, url);
 	check_head(x, &head, method, url);
 
@@ -413,6 +418,7 @@ static void tell_end(const struct exchange *x, enum MHD_RequestTerminationCode w
 		.path = x->path,
 		.request_id = x->request_id,
 		.tenant = x->tenant,
+		.trace = &x->trace,
 		.status = x->is_answered ? x->status : 0,
 		.is_cut = why != MHD_REQUEST_TERMINATED_COMPLETED_OK,
 		.refused = x->refused,
@@ -567,6 +573,8 @@ static bool add_extra(const struct exchange *x, struct MHD_Response *response)
 	for (size_t i = 0; i < x->extra_count; i++)
 		if (!add_header(response, x->extra[i].name, x->extra[i].value))
 			return false;
+	if (x->trace.text[0] && !add_header(response, "traceparent", x->trace.text))
+		return false;
 	return add_header(response, "X-Request-Id", x->request_id);
 }
 

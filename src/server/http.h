@@ -21,6 +21,7 @@
 #include "server/failure.h"
 #include "server/route.h"
 #include "server/tenant.h"
+#include "server/trace.h"
 
 struct http;
 
@@ -30,6 +31,7 @@ struct exchange_end {
 	const char *method, *path; /* as the client wrote them, perhaps cut short */
 	const char *request_id;
 	const struct tenant *tenant;
+	const struct trace *trace; /* its text is "" when there is none */
 	unsigned status;       /* 0: the client left before its answer */
 	bool is_cut;           /* it left while its answer was on its way */
 	enum err_code refused; /* the code of the error that it was answered with */

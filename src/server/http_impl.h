@@ -68,6 +68,7 @@ struct exchange {
 	const struct tenant *tenant;
 	char request_id[REQUEST_ID_MAX + 1];
 	char method[METHOD_MAX], path[PATH_NOTE_MAX];
+	struct trace trace;
 	uint64_t begin_us, bytes_in, bytes_out;
 	enum err_code refused; /* the code of the error that is the answer */
 	TAILQ_ENTRY(exchange) link;

@@ -18,6 +18,7 @@
 #include "keeper/wire.h"
 #include "lib/host.h"
 #include "server/lockdown.h"
+#include "server/logged.h"
 #include "server/metrics.h"
 #include "server/self.h"
 #include "server/server.h"
@@ -132,6 +133,7 @@ static void on_signal(struct watch *w, uint32_t events)
 		return;
 	}
 	p->server.is_draining = true;
+	logged_stop(&p->server.log, "drain", LOG_INFO);
 	http_drain(p->server.http, on_idle, p);
 }
 
@@ -194,6 +196,7 @@ static void exchange_ended(const struct exchange_end *end, void *arg)
 	struct server *s = arg;
 
 	metrics_note_exchange(s->metrics, end);
+	logged_exchange(&s->log, end);
 }
 
 static int open_server(struct server *s, const struct words *w, struct err *e)
@@ -217,6 +220,9 @@ static int open_server(struct server *s, const struct words *w, struct err *e)
 		*e = *err_of(&error);
 		return -1;
 	}
+	if (config_environment(s->host->config, e) < 0 ||
+	    logged_setup(&s->log, s->host->config->server, e) < 0)
+		return -1;
 	struct cgroup_host *groups; /* found now, with the keeper's rights; only read later */
 	if (host_cgroups(&groups, s->host, e) < 0)
 		return -1;
@@ -266,6 +272,7 @@ static int start(struct process *p, const struct words *w, struct err *e)
 	for (uint64_t i = 0; i < w->listeners; i++)
 		if (http_listen(s->http, LISTEN_FD + (int)i, e) < 0)
 			return err_context(e, "socket %d", LISTEN_FD + (int)i);
+	logged_start(s, w->listeners);
 	const struct wire_msg ready = { .kind = WIRE_READY };
 	return wire_send(KEEPER_FD, &ready, NULL, 0, e);
 }
@@ -304,6 +311,10 @@ int main(int argc, char **argv)
 		failed = loop_run(p.server.loop, &e);
 	if (failed < 0)
 		(void)fprintf(stderr, "vial-server: %s\n", e.msg);
+	else if (p.lost_keeper)
+		logged_stop(&p.server.log, "keeper_lost", LOG_ERROR);
+	else
+		logged_stop(&p.server.log, "stop", LOG_INFO);
 	finish(&p);
 	return failed < 0 || p.lost_keeper ? 1 : 0;
 }

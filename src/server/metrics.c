@@ -408,6 +408,20 @@ static void write_http_bytes_out(const struct page *p)
 	add(p, (double)p->m->bytes_out);
 }
 
+/* ---- ... of the log -------------------------------------------------------------------- */
+
+static void write_log_lines(const struct page *p)
+{
+	for (int level = 0; level < LOG_LEVELS; level++)
+		exposition_sample(p->out, p->name, LABELS({ "level", log_level_name(level) }),
+				  (double)p->server->log.lines[level]);
+}
+
+static void write_log_dropped(const struct page *p)
+{
+	add(p, (double)p->server->log.dropped);
+}
+
 /* ---- ... of this process --------------------------------------------------------------- */
 
 static void write_process_cpu(const struct page *p)

@@ -1,5 +1,6 @@
 #include "server/record.h"
 
+#include "server/logged.h"
 #include "server/metrics.h"
 
 #include <inttypes.h>
@@ -34,4 +35,5 @@ void record_ended(struct server *s, const struct record *r)
 {
 	s->ended[r->outcome]++;
 	metrics_note_run(s->metrics, r);
+	logged_run(&s->log, r);
 }

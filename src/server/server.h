@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "pool/pool.h"
 #include "server/http.h"
+#include "server/log.h"
 #include "server/shelf.h"
 
 #include <sys/queue.h>
@@ -24,6 +25,7 @@ struct server {
 	struct environments environments;
 	struct pool *pool;
 	struct http *http;
+	struct log log;
 	struct metrics *metrics;
 	int self; /* what the kernel says of this process: self.h */
 	uint64_t start_us;

@@ -79,7 +79,8 @@ class Daemon:
                 self.process = subprocess.Popen(
                     ["/bin/sh", "-c", KEEPER, self.dir, *command, *(options or [])],
                     stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True,
-                    env={k: v for k, v in os.environ.items() if k != "VIAL_SOCKET"})
+                    env={"VIAL_LOG_LEVEL": "warn",
+                         **{k: v for k, v in os.environ.items() if k != "VIAL_SOCKET"}})
         except OSError as why:
             self._remove()
             raise DaemonError("cannot start %s: %s" % (binary, why)) from why

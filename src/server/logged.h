@@ -1,0 +1,18 @@
+#pragma once
+/*
+ * logged - which events there are in the log, and what each of them says.
+ */
+#include "server/http.h"
+#include "server/log.h"
+
+struct config_server;
+struct record;
+struct server;
+
+/* As the operator has it; also after a reload. */
+int logged_setup(struct log *log, const struct config_server *settings, struct err *e) MUST_USE;
+
+void logged_exchange(struct log *log, const struct exchange_end *end);
+void logged_run(struct log *log, const struct record *r);
+void logged_start(struct server *s, size_t listeners);
+void logged_stop(struct log *log, const char *event, enum log_level level);
