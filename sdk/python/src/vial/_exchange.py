@@ -2,8 +2,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any, Callable, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
 
 from . import errors
 
@@ -11,8 +10,9 @@ Progress = Callable[[int, int], None]
 PIECE = 1 << 18  # of a body, between two calls of its progress function
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
+    """What is sent.  `timeout` is for all of it, in seconds."""
+
     method: str
     path: str
     body: Optional[bytes] = None
@@ -26,8 +26,9 @@ class Request:
         return self.method in ("GET", "DELETE", "HEAD")
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
+    """What came."""
+
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -43,7 +44,7 @@ class Answer:
 
     def json(self) -> Dict[str, Any]:
         try:
-            answer = json.loads(self.body) if self.body else {}
+            answer = json.loads(self.body.decode("utf-8")) if self.body else {}
         except ValueError as why:
             raise errors.ServerFault(self.status, "unknown", "not JSON: %s" % why) from None
         if not isinstance(answer, dict):
@@ -51,9 +52,12 @@ class Answer:
         return answer
 
 
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def encode(body: Any) -> bytes:
     """Compact JSON.  What JSON cannot say is a TypeError or a ValueError here, not later."""
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    return _encoder.encode(body).encode()
 
 
 class Backoff:

@@ -82,7 +82,7 @@ class Response:
             name, colon, value = line.partition(":")
             if not colon:
                 raise ProtocolError("not a header: %.80r" % line)
-            self.headers[name.strip().lower()] = value.strip()
+            self.headers[name.lower()] = value.strip()
         wants = self.headers.get("connection", "").lower()
         self.keeps_alive = wants != "close" and (parts[0] == "HTTP/1.1" or wants == "keep-alive")
         self._is_chunked = "chunked" in self.headers.get("transfer-encoding", "").lower()
