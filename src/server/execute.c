@@ -4,16 +4,20 @@
  * The contract is another system's: the order in which things are missed, the texts, the
  * statuses and the headers are what its clients look for.  docs/API.md has it.
  */
+#include "server/execute.h"
+
 #include "base/utf8.h"
 #include "server/manner.h"
 #include "server/slice.h"
-#include "server/snippet.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { TIMEOUT_MAX_S = 3600 }; /* more is taken for this */
+enum {
+	TIMEOUT_MAX_S = 3600, /* more is taken for this */
+	SESSION_NAME_MAX = 256,
+};
 
 /* nosniff is on every answer of ours. */
 static const char *const headers[][2] = {
@@ -48,31 +52,33 @@ static void refuse(struct exchange *x, const char *text)
 	exchange_fail(x, &f);
 }
 
-static void write_text(struct buf *text, const char *status, const struct buf *out,
-		       const struct buf *err)
+static void write_text(struct buf *text, const struct snippet *s, const char *status,
+		       const struct buf *out, const struct buf *err)
 {
 	struct json j = { .out = text };
 
 	json_open(&j, NULL, '{');
 	write_answer(&j, status, buf_str(out), out->len, buf_str(err), err->len);
+	if (s->session.len)
+		json_bytes(&j, "session_id", buf_str(&s->session), s->session.len);
 	json_close(&j);
 	buf_add_char(text, '\n');
 	text->dropped += out->dropped + err->dropped;
 }
 
-static void write_timeout(struct buf *text)
+static void write_timeout(struct buf *text, const struct snippet *s)
 {
 	auto_buf struct buf out = BUF_INIT(1), err = BUF_INIT(16);
 
 	buf_add_str(&err, "Timed out\n");
-	write_text(text, "timeout", &out, &err);
+	write_text(text, s, "timeout", &out, &err);
 }
 
-static void reply_timeout(struct exchange *x)
+static void reply_timeout(struct exchange *x, const struct snippet *s)
 {
-	auto_buf struct buf text = BUF_INIT(256);
+	auto_buf struct buf text = BUF_INIT(4096);
 
-	write_timeout(&text);
+	write_timeout(&text, s);
 	exchange_reply(x, 200, &text);
 }
 
@@ -137,14 +143,14 @@ static void explain(struct buf *err, const struct vial_result *result)
 			   sigabbrev_np(result->signal) ? sigabbrev_np(result->signal) : "?");
 }
 
-static unsigned render(struct buf *text, const struct snippet *s, const struct vial_result *result,
-		       const struct buf *note)
+unsigned execute_render(struct buf *text, const struct snippet *s, const struct vial_result *result,
+			const struct buf *note)
 {
 	auto_buf struct buf out = BUF_INIT(SIZE_MAX / 2), err = BUF_INIT(SIZE_MAX / 2);
 	bool is_fine = result->outcome == VIAL_EXITED && result->exit_code == 0;
 
 	if (result->timed_out) {
-		write_timeout(text);
+		write_timeout(text, s);
 		return 200;
 	}
 	add_stream(&out, &result->out, s->max_characters);
@@ -152,14 +158,14 @@ static unsigned render(struct buf *text, const struct snippet *s, const struct v
 	if (!is_fine)
 		explain(&err, result);
 	buf_add(&err, buf_str(note), note->len);
-	write_text(text, is_fine ? "completed" : "error", &out, &err);
+	write_text(text, s, is_fine ? "completed" : "error", &out, &err);
 	return 200;
 }
 
 /* ---- the request ----------------------------------------------------------------------- */
 
 struct members {
-	struct slice code, timeout, language, max_characters;
+	struct slice code, timeout, language, max_characters, session;
 };
 
 static void read_members(struct members *ret, struct slice body)
@@ -177,6 +183,8 @@ static void read_members(struct members *ret, struct slice body)
 			ret->language = item.value;
 		else if (slice_is(item.key, "max_output_characters"))
 			ret->max_characters = item.value;
+		else if (slice_is(item.key, "session_id"))
+			ret->session = item.value;
 	}
 }
 
@@ -222,6 +230,19 @@ static const char *read_maximum(int64_t *ret, struct slice value)
 	return NULL;
 }
 
+/* Without a name it is a run like any other. */
+static const char *read_session(struct buf *ret, struct slice value)
+{
+	if (!value.at || slice_kind(value) == 'n')
+		return NULL;
+	*ret = (struct buf)BUF_INIT(SESSION_NAME_MAX);
+	if (slice_kind(value) == '"')
+		slice_text(ret, value);
+	if (slice_kind(value) != '"' || ret->dropped || strlen(buf_str(ret)) != ret->len)
+		return "session_id must be a string of at most 256 bytes";
+	return NULL;
+}
+
 static const char *read_request(struct snippet *s)
 {
 	auto_buf struct buf text = BUF_INIT(s->body_len);
@@ -235,6 +256,8 @@ static const char *read_request(struct snippet *s)
 	const char *wrong = check_members(&m);
 	if (!wrong)
 		wrong = read_maximum(&s->max_characters, m.max_characters);
+	if (!wrong)
+		wrong = read_session(&s->session, m.session);
 	if (wrong)
 		return wrong;
 	s->timeout_ms = read_timeout(m.timeout);
@@ -258,12 +281,16 @@ void execute_post(struct exchange *x, void *arg)
 		if (wrong)
 			refuse(x, wrong);
 		else
-			reply_timeout(x);
+			reply_timeout(x, s);
 		snippet_free(s);
 		return;
 	}
+	if (s->session.len) {
+		execute_in_session(s);
+		return;
+	}
 	s->keeps_files = true;
-	s->render = render;
+	s->render = execute_render;
 	snippet_start(s);
 }
 

@@ -377,6 +377,7 @@ int session_create(struct session **ret, struct server *server, const struct ten
 		return err_sys(&f->err, "session");
 	*s = (struct session){ .server = server,
 			       .tenant = tenant,
+			       .name = BUF_INIT(SIZE_MAX / 2), /* its route has a limit */
 			       .created_us = loop_now(),
 			       .overdue.on_due = on_overdue,
 			       .starting.on_due = on_starting,
@@ -419,6 +420,7 @@ void session_free(struct session *s)
 	server->session_count--;
 	server->session_bytes -= s->body.len;
 	buf_done(&s->body);
+	buf_done(&s->name);
 	buf_done(&s->early[0]);
 	buf_done(&s->early[1]);
 	session_options_done(&s->options);

@@ -43,6 +43,7 @@ struct waiter {
 struct session {
 	struct server *server;
 	char id[ID_LEN + 1];
+	struct buf name; /* what its tenant calls it, on a route of another system; empty: none */
 	const struct tenant *tenant;
 	const struct environment *environment;
 	struct limits limits; /* timeout, cpu-time and output: of each step */
@@ -127,6 +128,14 @@ void session_close(struct session *s, const char *why); /* the same, and the ses
 /* ---- sessions.c ------------------------------------------------------------------------ */
 
 void reply_session(struct exchange *x, unsigned status, const struct session *s);
+
+/* That of a tenant with this name; NULL: none. */
+struct session *sessions_named(const struct server *server, const struct tenant *tenant,
+			       const char *name);
+/* session_create(), unless there are too many. */
+int sessions_make(struct session **ret, struct server *server, const struct tenant *tenant,
+		  const char *body, size_t len, struct failure *f) MUST_USE;
+int session_has_room(const struct session *s, struct failure *f) MUST_USE; /* for a step */
 
 /* ---- step.c ---------------------------------------------------------------------------- */
 

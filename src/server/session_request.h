@@ -15,6 +15,8 @@ enum {
 	VALUE_MAX = 15 << 20,
 };
 
+struct snippet;
+
 struct session_options { /* what is not in the job */
 	uint64_t idle_ms, lifetime_ms;
 	uint64_t episodes_max; /* 0: no limit */
@@ -32,6 +34,7 @@ struct step_request {
 	uint64_t calls_max;
 	bool has_policy;      /* in the message; */
 	struct buf policy;    /* the same once more, empty: none from here on */
+	struct snippet *snippet; /* it came by another system's route; NULL: not */
 };
 int step_request_read(struct step_request *ret, bool takes_words, char *body, size_t len,
 		      struct failure *f) MUST_USE;

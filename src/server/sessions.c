@@ -29,6 +29,8 @@ static void write_session(struct json *j, const char *key, const struct session 
 
 	json_open(j, key, '{');
 	json_string(j, "id", s->id);
+	if (s->name.len)
+		json_bytes(j, "name", buf_str(&s->name), s->name.len);
 	json_string(j, "environment", s->environment->name);
 	json_string(j, "language", s->environment->tool.runtime->name);
 	json_string(j, "state", session_state(s));
@@ -107,20 +109,34 @@ static int take_body(struct buf *ret, struct exchange *x, struct failure *f)
 
 /* ---- sessions -------------------------------------------------------------------------- */
 
+int sessions_make(struct session **ret, struct server *server, const struct tenant *tenant,
+		  const char *body, size_t len, struct failure *f)
+{
+	if (server->session_count >= SESSIONS_MAX)
+		return err_set(&f->err, ERR_BUSY, "there are %d sessions already", SESSIONS_MAX);
+	return session_create(ret, server, tenant, body, len, f);
+}
+
+struct session *sessions_named(const struct server *server, const struct tenant *tenant,
+			       const char *name)
+{
+	struct session *s;
+
+	LIST_FOREACH(s, &server->sessions, link)
+	if (strcmp(s->tenant->name, tenant->name) == 0 && strcmp(buf_str(&s->name), name) == 0)
+		return s;
+	return NULL;
+}
+
 void sessions_post(struct exchange *x, void *arg)
 {
 	struct server *server = arg;
-	struct session *s;
+	struct session *s = NULL;
 	struct failure f = { .status = 0 };
 	size_t len;
 	const char *body = exchange_body(x, &len);
 
-	if (server->session_count >= SESSIONS_MAX) {
-		(void)err_set(&f.err, ERR_BUSY, "there are %d sessions already", SESSIONS_MAX);
-		exchange_fail(x, &f);
-		return;
-	}
-	if (session_create(&s, server, exchange_tenant(x), body, len, &f) < 0) {
+	if (sessions_make(&s, server, exchange_tenant(x), body, len, &f) < 0 || !s) {
 		exchange_fail(x, &f);
 		return;
 	}
@@ -232,17 +248,20 @@ void session_extend_post(struct exchange *x, void *arg)
 
 /* ---- steps ----------------------------------------------------------------------------- */
 
+int session_has_room(const struct session *s, struct failure *f)
+{
+	if (s->step_count <= QUEUE_MAX)
+		return 0;
+	f->status = 429;
+	return err_set(&f->err, ERR_BUSY, "%d steps of this session wait already", QUEUE_MAX);
+}
+
 static int read_step(struct step_request *ret, const struct session *s, struct exchange *x,
 		     struct failure *f)
 {
 	auto_buf struct buf body = BUF_INIT(STEP_BODY_MAX);
 
-	if (s->step_count > QUEUE_MAX) {
-		f->status = 429;
-		return err_set(&f->err, ERR_BUSY, "%d steps of this session wait already",
-			       QUEUE_MAX);
-	}
-	if (take_body(&body, x, f) < 0 ||
+	if (session_has_room(s, f) < 0 || take_body(&body, x, f) < 0 ||
 	    step_request_read(ret, session_takes_words(s), body.data, body.len, f) < 0)
 		return -1;
 	if (ret->callbacks.len > 2 && !exchange_accepts(x, "application/x-ndjson")) {

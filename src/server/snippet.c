@@ -51,6 +51,7 @@ void snippet_free(struct snippet *s)
 	LIST_REMOVE(s, link);
 	free(s->body);
 	buf_done(&s->text);
+	buf_done(&s->session);
 	loan_free(s->loan);
 	source_done(&s->source);
 	free(s);

@@ -17,6 +17,7 @@ struct snippet {
 	char *body;         /* a copy of the request's, until it is started */
 	size_t body_len;
 	struct source source;
+	struct buf session; /* the name of one that it runs in; empty: none */
 	uint64_t timeout_ms;
 	int64_t max_characters; /* of each stream; -1: as many as there are */
 	const char *wrapper; /* a program that runs SNIPPET_NAME; NULL: the text is the program */

@@ -8,6 +8,7 @@
 #include "server/session.h"
 
 #include "lib/result.h"
+#include "server/execute.h"
 #include "server/record.h"
 
 #include <inttypes.h>
@@ -104,7 +105,8 @@ int step_create(struct step **ret, struct session *s, struct exchange *x,
 		return err_sys(&f->err, "step");
 	*step = (struct step){ .session = s,
 			       .x = x,
-			       .is_stream = exchange_accepts(x, "application/x-ndjson"),
+			       .is_stream = !request->snippet &&
+					    exchange_accepts(x, "application/x-ndjson"),
 			       .created_us = loop_now(),
 			       .wall.on_due = on_wall,
 			       .cpu.on_due = on_cpu,
@@ -139,6 +141,8 @@ void step_free(struct step *step)
 	loop_cancel_timer(s->server->loop, &step->cpu);
 	loop_cancel_timer(s->server->loop, &step->interrupt);
 	loop_cancel_timer(s->server->loop, &step->grace);
+	if (step->request.snippet)
+		snippet_free(step->request.snippet);
 	step_request_done(&step->request);
 	buf_done(&step->out[0]);
 	buf_done(&step->out[1]);
@@ -282,8 +286,12 @@ static void answer(struct step *step, const struct step_end *end)
 	static const struct failure too_large = { .err = { .code = ERR_LIMIT,
 							   .msg = "the result is too large" } };
 	auto_buf struct buf out = BUF_INIT(ANSWER_MAX);
-	struct exchange *x = take_ptr(&step->x);
 
+	if (step->request.snippet) {
+		execute_step_ended(step, end);
+		return;
+	}
+	struct exchange *x = take_ptr(&step->x);
 	if (!x)
 		return;
 	if (step->is_stream && !step->is_slow)

@@ -81,7 +81,7 @@ class Requests(Execute):
         self.refused(body_of("{'generated_code': 5}"), "generated_code must be a string")
 
     def test_members_that_nobody_knows(self):
-        self.assert_out("print(1)", "1\n", session_id="x", other={"deep": [[[[1]]]]})
+        self.assert_out("print(1)", "1\n", user="x", other={"deep": [[[[1]]]]})
         twice = json.dumps(body_of("print(1)"))[:-1] + ', "generated_code": "print(2)"}'
         self.assertEqual(self.ask(twice)[1]["stdout"], "2\n")
         self.assert_out("print(1)", "1\n", many=[{}] * 50000)

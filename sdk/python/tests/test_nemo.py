@@ -89,3 +89,13 @@ def test_formats_for_models():
     assert format_code_output(told, "<o>", "</o>") == \
         "<o>\n\ncompleted\n[stdout]\n1\n[/stdout]\n</o>\n\n"
     assert format_code_output(told, "<o>", "</o>", "qwen") == "<o>1\n</o>\n"
+
+
+def test_sessions(url):
+    async def main():
+        tool = code_execution_tool(CodeExecutionToolConfig(uri=url))
+        await tool("x = 6", session_id="mine")
+        return await tool("print(x * 7)", session_id="mine"), await tool("print(x)")
+    kept, without = asyncio.run(main())
+    assert kept == {"process_status": "completed", "stdout": "42\n\n", "stderr": "", "session_id": "mine"}
+    assert without["process_status"] == "error" and "session_id" not in without
