@@ -160,15 +160,21 @@ static void start(struct log_line *l, struct log *log, enum log_level level, con
 }
 
 /* What is not taken at once is lost: a reader that sleeps must not hold up everybody. */
+static bool has_room(const struct log *log)
+{
+	struct pollfd room = { .fd = log->fd, .events = POLLOUT };
+
+	return poll(&room, 1, 0) == 1 && (room.revents & POLLOUT);
+}
+
 static void finish(struct log_line *l)
 {
 	struct log *log = l->log;
-	struct pollfd room = { .fd = log->fd, .events = POLLOUT };
 
 	if (log->format == LOG_AS_JSON)
 		json_close(&l->json);
 	buf_add_char(&l->text, '\n');
-	if (l->text.dropped || poll(&room, 1, 0) != 1 || !(room.revents & POLLOUT) ||
+	if (l->text.dropped || !has_room(log) ||
 	    write(log->fd, l->text.data, l->text.len) != (ssize_t)l->text.len)
 		log->dropped++;
 	else
@@ -180,7 +186,7 @@ bool log_begin(struct log_line *l, struct log *log, enum log_level level, const 
 {
 	if (level > log->level)
 		return false;
-	if (!take(level <= LOG_WARN ? &log->bad : &log->good, log->rate)) {
+	if (!take(level <= LOG_WARN ? &log->bad : &log->good, log->rate) || !has_room(log)) {
 		log->dropped++;
 		return false;
 	}
