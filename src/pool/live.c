@@ -479,10 +479,20 @@ static void on_ended(struct occupant *t, const struct wire_ended *ended, bool is
 
 static const struct occupant_kind live_kind = { begin, on_ended, mute, finish, free_occupant };
 
+static int no_sessions(const struct runtime *rt, struct err *e)
+{
+	auto_buf struct buf others = BUF_INIT(120);
+
+	for (size_t i = 0; runtimes[i]; i++)
+		if (runtimes[i]->session)
+			buf_printf(&others, "%s%s", others.len ? ", " : "", runtimes[i]->name);
+	return err_set(e, ERR_INVALID, "%s has no sessions (%s have)", rt->title, buf_str(&others));
+}
+
 static int check(const struct vial_job *job, struct err *e)
 {
 	if (!job->runtime->session)
-		return err_set(e, ERR_INVALID, "%s has no sessions", job->runtime->title);
+		return no_sessions(job->runtime, e);
 	if (job->has_code || job->args.count || job->stdin_len || job->exports.count)
 		return err_set(e, ERR_INVALID,
 			       "a session begins without code, arguments, input and exports");

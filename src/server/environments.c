@@ -8,6 +8,11 @@ static const char *const warmth_names[] = {
 	[WARM_FORK] = "fork",
 };
 
+const char *warmth_name(enum warmth warmth)
+{
+	return warmth_names[warmth];
+}
+
 /* One environment's row of the pool. */
 struct row {
 	const struct environment *env;
@@ -30,7 +35,7 @@ static void write_environment(struct json *j, const struct server *s, const stru
 	json_open(j, NULL, '{');
 	json_string(j, "name", env->name);
 	json_string(j, "language", env->tool.runtime->name);
-	json_string(j, "warmth", warmth_names[env->tool.runtime->warmth]);
+	json_string(j, "warmth", warmth_name(env->tool.runtime->warmth));
 	json_open(j, "pool", '{');
 	json_int(j, "armed", row.state.armed);
 	json_int(j, "arming", row.state.arming);

@@ -23,6 +23,7 @@
 #include "server/self.h"
 #include "server/server.h"
 #include "server/shelver.h"
+#include "server/versions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -265,7 +266,8 @@ static int start(struct process *p, const struct words *w, struct err *e)
 	if (close_range(LISTEN_FD + (unsigned)w->listeners, ~0u, 0) < 0)
 		return err_sys(e, "descriptors");
 	if (loop_create(&s->loop, e) < 0 || watch_signals(p, e) < 0 || watch_keeper(p, e) < 0 ||
-	    open_server(s, w, e) < 0 || open_shelf(s, e) < 0)
+	    open_server(s, w, e) < 0 || open_shelf(s, e) < 0 ||
+	    versions_start(&s->versions, s->loop, w->config, e) < 0)
 		return -1;
 	if (lockdown_enter((uid_t)w->uid, e) < 0)
 		return -1;
@@ -289,6 +291,7 @@ static void finish(struct process *p)
 	snippets_forget(s);
 	shelver_free(s->shelf.shelver);
 	shelf_done(&s->shelf);
+	versions_free(s->versions);
 	metrics_free(s->metrics);
 	closep(&s->self);
 	environments_done(&s->environments);

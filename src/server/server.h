@@ -15,6 +15,7 @@ struct call;    /* runs.c: a run whose client waits */
 struct snippet; /* snippet.c: likewise, of another system */
 struct session; /* session.h */
 struct interpreter; /* likewise */
+struct versions; /* versions.h */
 struct metrics; /* metrics.h */
 
 enum { OUTCOME_COUNT = VIAL_CANCELLED + 1 };
@@ -39,6 +40,7 @@ struct server {
 	size_t session_bytes; /* of the requests that they are made from */
 	LIST_HEAD(, snippet) snippets;
 	struct shelf shelf; /* of POST /execute */
+	struct versions *versions; /* of the languages */
 };
 
 extern const struct route routes[]; /* routes.def: the HTTP surface, whole */
@@ -57,6 +59,7 @@ void session_interrupt_post(struct exchange *x, void *arg);
 void session_reset_post(struct exchange *x, void *arg);
 void session_extend_post(struct exchange *x, void *arg);
 void run_calls_post(struct exchange *x, void *arg);
+void languages_get(struct exchange *x, void *arg);
 void environments_get(struct exchange *x, void *arg);
 void health_get(struct exchange *x, void *arg);
 void ready_get(struct exchange *x, void *arg);
@@ -75,6 +78,8 @@ void batches_forget(struct server *s);  /* likewise */
 /* The steps of sessions among the runs: listed, and ended; ERR_GONE: no such step. */
 void steps_write(struct json *j, const struct server *s);
 int steps_cancel(struct server *s, const char *id, struct err *e) MUST_USE;
+
+const char *warmth_name(enum warmth warmth); /* "cold", "parked", "fork" */
 
 /* Answer with one JSON object that `write` fills. */
 void reply_object(struct exchange *x, void (*write)(struct json *j, void *arg), void *arg);

@@ -541,7 +541,7 @@ TEST(not_every_job_can_live)
 	CHECK_INT(vial_job_create(&job, b.host, "c", (struct vial_error *)&b.e), 0);
 	CHECK_INT(pool_live(&h.live, b.pool, job, &events, &b.e), -1);
 	CHECK_INT(b.e.code, ERR_INVALID);
-	CHECK_STR(b.e.msg, "C has no sessions");
+	CHECK_STR(b.e.msg, "C has no sessions (bash, javascript, python, ruby have)");
 	CHECK_INT(new_job(&job, &b, ENV_PYTHON, "x"), 0);
 	CHECK_INT(pool_live(&h.live, b.pool, job, &events, &b.e), -1);
 	CHECK_INT(b.e.code, ERR_INVALID);
