@@ -19,8 +19,10 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "
 UNIFIED = "/sys/fs/cgroup/unified"
 IMAGE = os.environ.get("VIAL_BENCH_IMAGE", "python:3.11-slim")
 KEYS = ("plain", "bare", "bwrap", "crun", "crun-cgroup", "docker-run", "docker-exec", "vial",
-        "vial-nocgroup", "armed", "on-demand", "data", "step", "fork", "echo")
-WARM = ("armed", "on-demand", "data", "step", "fork", "echo")  # questions to a daemon
+        "vial-nocgroup", "armed", "on-demand", "data", "step", "reset", "callback", "jupyter", "fork",
+        "echo")
+WARM = ("armed", "on-demand", "data", "step", "jupyter", "fork", "echo")  # questions to a daemon
+SINGLE = ("@after", "@call")  # questions of one client
 ARMED = 16
 WIDEST = 8  # clients at once
 
@@ -39,6 +41,7 @@ def all_rows(vial, scratch, stack):
         own("vial", "vial run, all layers", vial, []),
         own("vial-nocgroup", "vial run, no cgroup", vial, ["cgroup"]),
         *daemon(vial, scratch, stack),
+        jupyter(scratch, stack),
         *floors(scratch, stack),
     ]
 
@@ -213,10 +216,10 @@ def start(words, path, stack, patience=120):
     return (process.stderr.read().decode(errors="replace").strip().splitlines() or ["no answer"])[-1]
 
 
-def http(body, path="/v1/runs"):
+def http(body, path="/v1/runs", accept="application/json"):
     text = json.dumps(body)
     return (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(text)}\r\n\r\n{text}")
+            f"Accept: {accept}\r\nContent-Length: {len(text)}\r\n\r\n{text}")
 
 
 def exchange(path, request):
@@ -250,16 +253,33 @@ def daemon(vial, scratch, stack):
     return rows
 
 
+def session(path):
+    answer = exchange(path, http({"language": "python"}, "/v1/sessions"))
+    return "/v1/sessions/" + json.loads(answer.split(b"\r\n\r\n")[-1]).get("id", "none")
+
+
 def sessions(path):
     """A session for each client."""
-    requests = []
-    for _ in range(WIDEST):
-        answer = exchange(path, http({"language": "python"}, "/v1/sessions"))
-        name = json.loads(answer.split(b"\r\n\r\n")[-1]).get("id", "none")
-        requests.append(http({"code": CODE}, f"/v1/sessions/{name}/runs"))
+    requests = [http({"code": CODE}, session(path) + "/runs") for _ in range(WIDEST)]
     answer = exchange(path, requests[0])
     missing = None if b'"hi' in answer else answer.split(b"\r\n\r\n")[-1].decode()[:120]
-    return [Row("step", "vial session, a step", ["@ask", path, "hi", *requests], missing)]
+    name = session(path)
+    reset = [http({"code": CODE}, name + "/runs"),
+             f"POST {name}/reset HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"]
+    call = http({"code": "f(1)", "callbacks": ["f"]}, session(path) + "/runs",
+                "application/x-ndjson")
+    return [Row("step", "vial session, a step", ["@ask", path, "hi", *requests], missing),
+            Row("reset", "vial session, reset", ["@after", path, "HTTP/1.1 200", *reset], missing),
+            Row("callback", "vial session, step + callback", ["@call", path, "result", call],
+                missing)]
+
+
+def jupyter(scratch, stack):
+    """A live interpreter as notebooks have it: ipykernel, asked through its own client."""
+    path = os.path.join(scratch, "jupyter.sock")
+    here = pathlib.Path(__file__).resolve().parent
+    reason = start([PYTHON, str(here / "jupyter.py"), path], path, stack)
+    return Row("jupyter", "ipykernel, a cell", ["@ask", path, "hi", "hi\n"], reason)
 
 
 def floors(scratch, stack):
@@ -272,8 +292,8 @@ def floors(scratch, stack):
     return rows
 
 
-def armed_memory():
-    """Proportional memory of each armed guest, in MiB: those that sit in a pid namespace of their own."""
+def guest_memory():
+    """Proportional memory of each guest, in MiB: those that sit in a pid namespace of their own."""
     sizes = []
     for entry in pathlib.Path("/proc").iterdir():
         try:

@@ -3,8 +3,10 @@ import math
 
 BAR = 0.5  # vial's overhead over plain python3, as a part of bubblewrap's
 WARM_BARS = {"armed": (0.03, 0.048), "on-demand": (0.22, 0.352),  # p50, plain python3 = 1:
-             "step": (0.015, 0.03)}                               # back to back, after idle gaps
+             "step": (0.015, 0.03),                               # back to back, after idle gaps
+             "reset": (0.06, math.inf)}
 DATA_BAR = 2.0    # numpy and pandas loaded, the same without them = 1
+CALLBACK_BAR = 2.0
 RATE_BARS = {"plain": 4.0, "fork": 0.6}  # armed, runs/s at 8 at once, as many times that row's
 # Rows that start a Python: what they cost over a plain one can be said.
 COLD = ("bare", "bwrap", "crun", "crun-cgroup", "docker-run", "docker-exec", "vial", "vial-nocgroup")
@@ -119,11 +121,16 @@ def warm_bars(figures):
     for key, limits in WARM_BARS.items():
         if key in figures and "plain" in figures:
             for (series, title), limit in zip(SERIES, limits):
+                if limit == math.inf:
+                    continue
                 found.append(bar(key, ratio(figures, key, series), limit,
                                  f"{figures[key]['title']}, {title}, plain python3 = 1"))
     if "data" in figures and "armed" in figures:
         times = figures["data"]["back_to_back"]["p50"] / figures["armed"]["back_to_back"]["p50"]
         found.append(bar("data", times, DATA_BAR, "numpy and pandas loaded, without them = 1"))
+    if "callback" in figures and "step" in figures:
+        times = figures["callback"]["back_to_back"]["p50"] / figures["step"]["back_to_back"]["p50"]
+        found.append(bar("callback", times, CALLBACK_BAR, "a step with a callback, without = 1"))
     for key, limit in RATE_BARS.items():
         if "armed" in figures and key in figures:
             times = figures["armed"]["runs_per_second"][8] / figures[key]["runs_per_second"][8]

@@ -1,7 +1,7 @@
 /*
  * spawn - start commands and time them, adding as little as possible of its own.
  *
- *	bench-spawn rounds N GAP_MS < commands      each command once a round, one after the other
+ *	bench-spawn rounds N GAP_MS STRETCH < commands   each command STRETCH times in a round
  *	bench-spawn storm MILLISECONDS WIDTH < ...  the first command again and again, WIDTH at once
  *
  * Commands come on standard input: each word ended by a NUL, each command by an
@@ -9,11 +9,13 @@
  * with /dev/null as all of their standard streams.  A command "@ask SOCKET WORD REQUEST..."
  * starts nothing: it sends the request to a Unix socket, over a connection that is kept, and is
  * over when the answer is there: a line, or what an HTTP answer's Content-Length says.  It succeeds
- * if the answer has the word in it.  Of several requests each connection has one.
+ * if the answer has the word in it.  Of several requests each connection has one.  "@after SOCKET
+ * WORD FIRST REQUEST" asks something else first, which is not timed; "@call SOCKET WORD REQUEST" asks
+ * for a stream, and answers the one callback in it over a second connection.
  *
  * rounds prints "COMMAND MICROSECONDS STATUS" per run, from before the spawn until
  * the wait returned; storm prints "RUNS FAILED MICROSECONDS" in the end.  In each round
- * the order is drawn anew, so that what one command leaves to the kernel (network
+ * the order of commands is drawn anew, so that what one command leaves to the kernel (network
  * namespaces are dismantled after the exit) falls on all others alike.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -50,7 +52,7 @@ struct command {
 	struct conversation *talks[WIDTH_MAX];
 };
 
-static struct command commands[16];
+static struct command commands[32];
 static size_t command_count;
 static char text[65536]; /* what the words point into */
 static FILE *out, *complaints;
@@ -132,9 +134,9 @@ static int finish(pid_t pid)
 
 /* ---- asking a daemon --------------------------------------------------------------------- */
 
-static int is_question(const struct command *command)
+static int is_a(const struct command *command, const char *kind)
 {
-	return command->count > 3 && strcmp(command->words[0], "@ask") == 0;
+	return command->count > 3 && strcmp(command->words[0], kind) == 0;
 }
 
 static struct conversation *talk_of(struct command *command, size_t which)
@@ -153,10 +155,8 @@ static struct conversation *talk_of(struct command *command, size_t which)
 	return talk;
 }
 
-static void put_question(struct command *command, size_t which)
+static void put(const struct command *command, struct conversation *talk, const char *request)
 {
-	struct conversation *talk = command->talks[which];
-	const char *request = command->words[3 + which % (command->count - 3)];
 	size_t len = strlen(request);
 
 	talk->len = 0;
@@ -164,32 +164,85 @@ static void put_question(struct command *command, size_t which)
 		fail(command->words[1]);
 }
 
-/* Takes what is there; true when the answer is complete. */
-static int has_answer(struct command *command, struct conversation *talk)
+static void put_question(struct command *command, size_t which)
+{
+	put(command, command->talks[which], command->words[3 + which % (command->count - 3)]);
+}
+
+static void take(const struct command *command, struct conversation *talk)
 {
 	ssize_t n = read(talk->fd, talk->answer + talk->len, sizeof(talk->answer) - talk->len - 1);
-	const char *body, *length;
 
 	if (n <= 0)
 		fail(command->words[1]);
 	talk->len += (size_t)n;
 	talk->answer[talk->len] = '\0';
+}
+
+/* Takes what is there; true when the answer is complete. */
+static int has_answer(const struct command *command, struct conversation *talk)
+{
+	static const char last_chunk[] = "\r\n0\r\n\r\n";
+	const char *body, *length;
+
+	take(command, talk);
 	if (strncmp(talk->answer, "HTTP/", 5) != 0)
 		return talk->answer[talk->len - 1] == '\n';
 	body = strstr(talk->answer, "\r\n\r\n");
 	length = strcasestr(talk->answer, "\r\nContent-Length:");
-	return body && length &&
-	       (size_t)(body + 4 - talk->answer) + strtoul(length + 17, NULL, 10) <= talk->len;
+	if (!body || !length)
+		return body && strstr(body, last_chunk);
+	return (size_t)(body + 4 - talk->answer) + strtoul(length + 17, NULL, 10) <= talk->len;
 }
 
-static int ask(struct command *command)
+/* Microseconds; -1: the answer was wrong. */
+static int64_t ask(struct command *command, const char *request)
 {
 	struct conversation *talk = talk_of(command, 0);
+	int64_t begin = now_us();
 
-	put_question(command, 0);
+	put(command, talk, request);
 	while (!has_answer(command, talk))
 		continue;
-	return strstr(talk->answer, command->words[2]) ? 0 : 1;
+	return strstr(talk->answer, command->words[2]) ? now_us() - begin : -1;
+}
+
+static int64_t ask_after(struct command *command)
+{
+	return ask(command, command->words[3]) < 0 ? -1 : ask(command, command->words[4]);
+}
+
+static const char *find(const struct command *command, struct conversation *talk, const char *what)
+{
+	const char *at;
+
+	talk->answer[talk->len] = '\0';
+	while (!(at = strstr(talk->answer, what)))
+		take(command, talk);
+	return at + strlen(what);
+}
+
+static int64_t ask_with_call(struct command *command)
+{
+	struct conversation *talk = talk_of(command, 0), *other = talk_of(command, 1);
+	static const char value[] = "{\"value\": 1}";
+	int64_t begin = now_us();
+	char request[512];
+
+	put(command, talk, command->words[3]);
+	unsigned long call = strtoul(find(command, talk, "\"call\":"), NULL, 10);
+	const char *id = find(command, talk, "\"id\":\"");
+	(void)snprintf(request, sizeof(request),
+		       "POST /v1/runs/%.*s/calls/%lu HTTP/1.1\r\nHost: localhost\r\n"
+		       "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+		       (int)strcspn(id, "\""), id, call, strlen(value), value);
+	put(command, other, request);
+	while (!has_answer(command, talk))
+		continue;
+	int64_t end = now_us();
+	while (!has_answer(command, other))
+		continue;
+	return strstr(talk->answer, command->words[2]) ? end - begin : -1;
 }
 
 static void question_storm(struct command *command, long milliseconds, long width)
@@ -247,24 +300,35 @@ static void shuffle(size_t *order, size_t count)
 	}
 }
 
-static void rounds(long count, long gap_ms)
+static int64_t spawn(struct command *command)
+{
+	int64_t begin = now_us();
+
+	return finish(start(command)) == 0 ? now_us() - begin : -1;
+}
+
+static void run_once(size_t which)
+{
+	struct command *command = &commands[which];
+	int64_t us = is_a(command, "@ask")     ? ask(command, command->words[3])
+		     : is_a(command, "@after") ? ask_after(command)
+		     : is_a(command, "@call")  ? ask_with_call(command)
+					       : spawn(command);
+
+	fprintf(out, "%zu %lld %d\n", which, (long long)us, us < 0);
+}
+
+static void rounds(long count, long gap_ms, long stretch)
 {
 	const struct timespec gap = { gap_ms / 1000, gap_ms % 1000 * 1000000 };
 	size_t order[ARRAY_LEN(commands)];
 
 	while (count-- > 0) {
 		shuffle(order, command_count);
-		for (size_t i = 0; i < command_count; i++) {
-			int64_t begin, end;
-			int status;
-
+		for (size_t i = 0; i < command_count * (size_t)stretch; i++) {
 			if (gap_ms > 0)
 				(void)nanosleep(&gap, NULL);
-			begin = now_us();
-			struct command *command = &commands[order[i]];
-			status = is_question(command) ? ask(command) : finish(start(command));
-			end = now_us();
-			fprintf(out, "%zu %lld %d\n", order[i], (long long)(end - begin), status);
+			run_once(order[i / (size_t)stretch]);
 		}
 		if (fflush(out) != 0)
 			fail("output");
@@ -276,7 +340,7 @@ static void storm(long milliseconds, long width)
 	int64_t begin = now_us(), stop = begin + milliseconds * 1000, end = begin;
 	long running = 0, runs = 0, failed = 0;
 
-	if (is_question(&commands[0])) {
+	if (is_a(&commands[0], "@ask")) {
 		question_storm(&commands[0], milliseconds, width);
 		return;
 	}
@@ -329,19 +393,20 @@ static void detach_streams(void)
 
 int main(int argc, char **argv)
 {
-	void (*work)(long, long) = NULL;
+	int is_rounds = argc == 5 && strcmp(argv[1], "rounds") == 0;
+	int is_storm = argc == 4 && strcmp(argv[1], "storm") == 0;
 
-	if (argc == 4 && strcmp(argv[1], "rounds") == 0)
-		work = rounds;
-	else if (argc == 4 && strcmp(argv[1], "storm") == 0)
-		work = storm;
-	if (!work) {
-		fprintf(stderr, "usage: bench-spawn rounds N GAP_MS | storm MILLISECONDS WIDTH\n");
+	if (!is_rounds && !is_storm) {
+		fprintf(stderr,
+			"usage: bench-spawn rounds N GAP_MS STRETCH | storm MILLISECONDS WIDTH\n");
 		return 2;
 	}
 	complaints = stderr;
 	read_commands();
 	detach_streams();
-	work(number(argv[2]), number(argv[3]));
+	if (is_rounds)
+		rounds(number(argv[2]), number(argv[3]), number(argv[4]));
+	else
+		storm(number(argv[2]), number(argv[3]));
 	return fclose(out) == 0 ? 0 : 2;
 }
