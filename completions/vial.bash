@@ -89,7 +89,7 @@ _vial_session() {
 _vial() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]-}
 	local run='--language --environment --code --stdin --env --file --dir --workdir --read-only --export
-		--export-to --network --allow-weak --config --json --explain --timeout --cpu-time --cpus
+		--export-to --network --allow-host --allow-weak --config --json --explain --timeout --cpu-time --cpus
 		--memory --processes --open-files --file-size --workspace --tmp --files --output --daemon
 		--no-daemon --help'
 	local verbs='run judge languages doctor prepare env serve ps kill session repl help'

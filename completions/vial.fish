@@ -64,6 +64,7 @@ complete -c vial -n '__vial_verb run' -l read-only -d 'the program may not write
 complete -c vial -n '__vial_verb run' -x -l export -d 'save matching files of the workspace afterwards'
 complete -c vial -n '__vial_verb run' -x -l export-to -a '(__fish_complete_directories)' -d 'where to save them'
 complete -c vial -n '__vial_verb run' -x -l network -a 'none host' -d 'the network inside'
+complete -c vial -n '__vial_verb run' -x -l allow-host -a '(__fish_print_hostnames)' -d 'let it reach this host, by a proxy'
 complete -c vial -n '__vial_verb run' -x -l allow-weak -a "$layers" -d 'run without these layers'
 complete -c vial -n '__vial_verb run' -l explain -d 'show the plan and do not run'
 complete -c vial -n '__vial_verb run' -l daemon -d 'run it in the local daemon, or not at all'

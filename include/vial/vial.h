@@ -215,6 +215,13 @@ VIAL_API int vial_job_writable(struct vial_job *job, int writable, struct vial_e
 /* "none" (default) or "host"; host only where the operator's configuration permits it. */
 VIAL_API int vial_job_network(struct vial_job *job, const char *mode, struct vial_error *error);
 
+/*
+ * A host the guest may reach, through a proxy outside of its sandbox: "NAME", "*.NAME", "ADDRESS"
+ * or "ADDRESS/BITS", with ":PORT" or ":*" (docs/EGRESS.md).  NULL: none, also where the operator
+ * has a default.
+ */
+VIAL_API int vial_job_allow_host(struct vial_job *job, const char *host, struct vial_error *error);
+
 /* Layers this job may do without, comma separated: "cgroup,uid". */
 VIAL_API int vial_job_allow_weak(struct vial_job *job, const char *layers,
 				 struct vial_error *error);
@@ -258,6 +265,23 @@ struct vial_file {
 	const char *error; /* exports only: why there is no content, or NULL */
 };
 
+/* A connection that the proxy refused, or that failed. */
+struct vial_refusal {
+	char host[256];    /* "" when it was no request */
+	int port;
+	char address[48];  /* "" when it was not looked up */
+	const char *reason; /* "host", "port", "private"...: docs/EGRESS.md */
+	char message[512]; /* what to do about it */
+};
+
+enum { VIAL_REFUSALS_MAX = 8 };
+
+struct vial_network {
+	uint64_t allowed, refused, failed; /* connections */
+	struct vial_refusal refusals[VIAL_REFUSALS_MAX]; /* the first of them */
+	size_t refusal_count;
+};
+
 struct vial_result {
 	enum vial_outcome outcome;
 	const char *stage; /* "compile" or "run": where it ended */
@@ -283,6 +307,8 @@ struct vial_result {
 	int changed_cut;                 /* there were more than are listed */
 	const struct vial_file *exports;
 	size_t export_count;
+
+	const struct vial_network *network; /* NULL: it could reach no host */
 };
 
 VIAL_API int vial_run(const struct vial_result **ret, struct vial_job *job,

@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 void answer_done(struct answer *a)
@@ -16,6 +17,7 @@ void answer_done(struct answer *a)
 	free(a->contents);
 	free(a->paths);
 	free(a->exports);
+	free(a->network);
 	free(a->changed);
 	buf_done(&a->out);
 	buf_done(&a->err);
@@ -219,6 +221,57 @@ static int read_exports(struct answer *a, const struct json_object *o, struct er
 	return 0;
 }
 
+static int copy_text(char *ret, size_t size, const struct json_object *o, const char *name,
+		     struct err *e)
+{
+	const char *text = "";
+
+	if (!member_is_null(o, name) && member_text(&text, o, name, e) < 0)
+		return -1;
+	(void)snprintf(ret, size, "%s", text);
+	return 0;
+}
+
+static int read_refusal(struct vial_refusal *r, const struct json_object *o, struct err *e)
+{
+	uint64_t port = 0;
+
+	if (copy_text(r->host, sizeof(r->host), o, "host", e) < 0 ||
+	    copy_text(r->address, sizeof(r->address), o, "address", e) < 0 ||
+	    copy_text(r->message, sizeof(r->message), o, "message", e) < 0 ||
+	    member_text(&r->reason, o, "reason", e) < 0 || read_size(&port, o, "port", e) < 0)
+		return -1;
+	r->port = port > UINT16_MAX ? 0 : (int)port;
+	return 0;
+}
+
+/* There only where hosts were allowed. */
+static int read_network(struct answer *a, const struct json_object *result, struct err *e)
+{
+	const struct json_object *o, *list;
+	struct vial_network *n = NULL;
+	size_t count;
+
+	if (member_is_null(result, "network"))
+		return 0;
+	n = a->network = calloc(1, sizeof(*n));
+	if (!n)
+		return err_sys(e, "network");
+	if (member_object(&o, result, "network", e) < 0 ||
+	    read_size(&n->allowed, o, "allowed", e) < 0 ||
+	    read_size(&n->refused, o, "refused", e) < 0 ||
+	    read_size(&n->failed, o, "failed", e) < 0 ||
+	    member_array(&list, &count, o, "refusals", e) < 0)
+		return -1;
+	for (size_t i = 0; i < count && i < VIAL_REFUSALS_MAX; i++) {
+		if (read_refusal(&n->refusals[i], member_item(list, i), e) < 0)
+			return -1;
+		n->refusal_count++;
+	}
+	a->result.network = n;
+	return 0;
+}
+
 int answer_read(struct answer *a, struct json_object *event, struct err *e)
 {
 	const struct json_object *o;
@@ -226,7 +279,8 @@ int answer_read(struct answer *a, struct json_object *event, struct err *e)
 
 	a->object = member_keep(event);
 	if (member_object(&o, event, "result", e) < 0 || read_end(r, o, e) < 0 ||
-	    read_exception(r, o, e) < 0 || read_changed(a, o, e) < 0 || read_exports(a, o, e) < 0)
+	    read_exception(r, o, e) < 0 || read_changed(a, o, e) < 0 || read_exports(a, o, e) < 0 ||
+	    read_network(a, o, e) < 0)
 		return -1;
 	r->out = (struct vial_bytes){ .data = buf_str(&a->out), .len = a->out.len };
 	r->err = (struct vial_bytes){ .data = buf_str(&a->err), .len = a->err.len };

@@ -19,6 +19,7 @@ struct answer {
 	struct vial_file *changed, *exports;
 	struct buf *contents; /* of the exports */
 	struct buf *paths;    /* theirs, where they are not text */
+	struct vial_network *network;
 };
 
 /* An output is no larger than the largest limit there is for it. */

@@ -127,6 +127,7 @@ static int add_env(void *target, const struct option *opt, const char *value, st
 
 PASS_ON(set_workdir, vial_job_workdir)
 PASS_ON(set_network, vial_job_network)
+PASS_ON(add_host, vial_job_allow_host)
 PASS_ON(set_weak, vial_job_allow_weak)
 
 /* "./a" is how shells complete "a". */
@@ -177,6 +178,8 @@ static const struct option own_rows[] = {
 	{ NULL, 0, NULL, "Isolation", 0, NULL },
 	{ "network", 0, "MODE",
 	  "none (default) or host, where the operator permits it", 0, set_network },
+	{ "allow-host", 0, "HOST[:PORT]",
+	  "let it reach this host, *.NAME, an address or a network, by a proxy", 0, add_host },
 	{ "allow-weak", 0, "LAYERS",
 	  "run without these layers (see vial doctor), comma separated", 0, set_weak },
 	{ "config", 0, "FILE",

@@ -1,8 +1,9 @@
 #include "cli/result.h"
 
-#include "base/own.h"
+#include "base/buf.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/term.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -85,9 +86,23 @@ static void print_cut(const char *stream, const struct vial_bytes *bytes)
 			      stream, units_show_size(size, bytes->len), bytes->dropped);
 }
 
+/* A program may well have kept this to itself. */
+static void print_network(const struct vial_network *n)
+{
+	for (size_t i = 0; n && i < n->refusal_count; i++) {
+		auto_buf struct buf text = BUF_INIT(4096);
+		term_escape(&text, n->refusals[i].message, strlen(n->refusals[i].message));
+		(void)fprintf(stderr, "vial: network: %s\n", buf_str(&text));
+	}
+	if (n && n->refused + n->failed > n->refusal_count)
+		(void)fprintf(stderr, "vial: network: %" PRIu64 " connections more were refused\n",
+			      n->refused + n->failed - n->refusal_count);
+}
+
 void result_print_remarks(const struct vial_result *result)
 {
 	print_cut("stdout", &result->out);
 	print_cut("stderr", &result->err);
 	print_end(result);
+	print_network(result->network);
 }

@@ -22,6 +22,8 @@
 struct box {
 	struct lease lease; /* copied: spawns outlive the spec */
 	bool share_network;
+	uint16_t listen_port;
+	int listen_backlog;
 	pid_t init;
 	int init_fd;        /* pidfd */
 	int channel;        /* its end is init's end */
@@ -39,6 +41,7 @@ struct box {
 struct shared {
 	struct guest guest; /* noted by the kernel itself */
 	int net;            /* descriptor of the network namespace, or a negative error */
+	int listener;       /* in it; likewise */
 	_Alignas(16) char net_stack[4096];
 };
 
@@ -143,6 +146,8 @@ void box_free(struct box *box)
 	if (box->gate >= 0)
 		(void)close(box->gate);
 	box_close_workspace(box);
+	if (box->shared && box->shared->listener >= 0)
+		(void)close(box->shared->listener);
 	shared_free(box->shared);
 	free(box);
 }
@@ -171,6 +176,8 @@ static void net_main(void *arg)
 	long joined = SYS(sys_bare, SYS_setns, box->net_user_ns, CLONE_NEWUSER, 0);
 
 	box->shared->net = joined < 0 ? (int)joined : net_make();
+	if (box->listen_port && box->shared->net >= 0)
+		box->shared->listener = net_listen(box->listen_port, box->listen_backlog);
 	for (;;)
 		(void)sys_bare(SYS_exit, 0, 0, 0);
 }
@@ -194,7 +201,7 @@ static int start_net(struct box *box, struct err *e)
 		.stack_size = sizeof(box->shared->net_stack),
 	};
 
-	box->shared->net = -ECHILD; /* until it has said otherwise */
+	box->shared->net = box->shared->listener = -ECHILD; /* until it has said otherwise */
 	box->dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
 	if (SYS(sys_clone3_lend, &args, net_main, box) < 0) {
 		box->net_maker = -1;
@@ -214,6 +221,15 @@ static void end_net(struct box *box)
 	}
 	if (box->net_user_ns >= 0)
 		(void)close(take_fd(&box->net_user_ns));
+}
+
+int box_take_listener(struct box *box, struct err *e)
+{
+	end_net(box);
+	if (box->shared->listener >= 0)
+		return take_fd(&box->shared->listener);
+	errno = box->shared->net < 0 ? -box->shared->net : -box->shared->listener;
+	return err_sys(e, "net: listen");
 }
 
 /* NULL when it cannot be. */
@@ -254,9 +270,12 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 	if (!box)
 		return -1;
 	box->share_network = spec->share_network;
+	box->listen_port = spec->listen_port;
+	box->listen_backlog = spec->listen_backlog;
 	box->shared = shared_new();
 	if (!box->shared)
 		return err_sys(e, "box");
+	box->shared->listener = -1;
 	box->init = slot_clone(&box->init_fd, spec, far_end, far_gate, 0, e);
 	if (box->init < 0)
 		return -1;

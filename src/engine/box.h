@@ -34,6 +34,9 @@ DEFINE_CLEANUP(struct box *, box_free)
 /* The workspace as a directory, writable also where the guest may only read.  Borrowed. */
 int box_workspace(const struct box *box);
 
+/* The socket that listens inside, as the spec has it.  Waits until its network is made. */
+int box_take_listener(struct box *box, struct err *e) MUST_USE;
+
 /* Readable when pid 1, and with it everything inside, is dead.  Borrowed. */
 int box_pidfd(const struct box *box);
 

@@ -118,6 +118,10 @@ static const struct row server_rows[] = {
 #include "engine/seccomp_server.def"
 };
 
+static const struct row egress_rows[] = {
+#include "engine/seccomp_egress.def"
+};
+
 #undef ALLOW
 #undef DENY
 #undef PRETEND
@@ -155,6 +159,7 @@ static const struct table {
 	{ "forked", "seccomp.def", guest_rows, ARRAY_LEN(guest_rows), NULL, 0, zygote_rows,
 	  ARRAY_LEN(zygote_rows) },
 	{ "server", "seccomp_server.def", server_rows, ARRAY_LEN(server_rows), NULL, 0, NULL, 0 },
+	{ "egress", "seccomp_egress.def", egress_rows, ARRAY_LEN(egress_rows), NULL, 0, NULL, 0 },
 };
 
 struct call {

@@ -85,6 +85,8 @@ struct box_spec {
 	const char *workspace; /* absolute path inside; its mount is among `mounts` */
 	bool workspace_writable;
 	bool share_network;
+	uint16_t listen_port;  /* on its loopback, for box_take_listener(); 0: none */
+	int listen_backlog;
 	bool is_nest;          /* others are made inside it: every sandbox's uid is known there */
 	bool in_nest;          /* made inside one: the tree is there, `mounts` go on top of it */
 	unsigned weak;         /* layers that may be missing */

@@ -25,6 +25,9 @@ int mount_detach_host(const struct box_spec *spec, struct err *e) MUST_USE; /* a
 /* A new one for this process, with its loopback up: a descriptor of it, or a negative error.  No
  * libc is used: its caller may have the memory of another that goes on (sys_clone3_lend). */
 int net_make(void) MUST_USE;
+/* A socket that listens on 127.0.0.1 in the network we are in, for somebody outside of it to accept
+ * from; or a negative error.  Likewise. */
+int net_listen(uint16_t port, int backlog) MUST_USE;
 
 /* ---- creds.c ---- */
 int creds_become_root(const struct lease *lease, struct err *e) MUST_USE;  /* of the namespace */

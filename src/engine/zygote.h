@@ -18,6 +18,7 @@ enum order_kind {
 	ORDER_ZYGOTE, /* start a warm interpreter; the stem's */
 	ORDER_NET,    /* a network namespace with nothing but a loopback; the net maker's */
 	ORDER_NET_CHECK, /* was this one ever used?  The net maker's */
+	ORDER_NET_LISTEN, /* a socket that listens in this one.  The net maker's */
 };
 
 enum order_slot_fd { ORDER_SLOT_CHANNEL, ORDER_SLOT_GATE, ORDER_SLOT_FDS_ };

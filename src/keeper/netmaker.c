@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/own.h"
 #include "base/sys.h"
+#include "egress/egress.h"
 #include "engine/steps.h"
 #include "engine/zygote.h"
 
@@ -103,6 +104,28 @@ static int check(const int *fds, size_t fd_count, struct err *e)
 	return SYS(fcntl, fds[0], F_DUPFD_CLOEXEC, 3);
 }
 
+/* For whoever proxies for its guest.  We do not stay: it would outlive its sandbox by us. */
+static int listen_in(const int *fds, size_t fd_count, struct err *e)
+{
+	auto_close int home = SYS(open, "/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	if (fd_count != 1)
+		return err_set(e, ERR_BUG, "network: %zu descriptors", fd_count);
+	if (home < 0 || SYS(setns, fds[0], CLONE_NEWNET) < 0)
+		return err_sys(e, "network");
+	int fd = net_listen(EGRESS_PORT, EGRESS_BACKLOG);
+	if (SYS(setns, home, CLONE_NEWNET) < 0) {
+		err_sys(e, "network");
+		if (fd >= 0)
+			(void)close(fd);
+		return -1;
+	}
+	if (fd >= 0)
+		return fd;
+	errno = -fd;
+	return err_sys(e, "network: listen");
+}
+
 int net_maker_main(void)
 {
 	(void)prctl(PR_SET_NAME, "vial-net", 0, 0, 0);
@@ -118,6 +141,8 @@ int net_maker_main(void)
 			fd = make(&e);
 		else if (order.kind == ORDER_NET_CHECK)
 			fd = check(fds, fd_count, &e);
+		else if (order.kind == ORDER_NET_LISTEN)
+			fd = listen_in(fds, fd_count, &e);
 		else
 			err_set(&e, ERR_BUG, "the net maker makes networks, and nothing else");
 		if (order_answer(BOX_CONTROL_FD, &order, fds, fd_count, fd, &e) < 0)

@@ -3,6 +3,7 @@
  */
 #include "keeper/serve.h"
 
+#include "base/program.h"
 #include "base/sys.h"
 #include "engine/steps.h"
 #include "keeper/keeper.h"
@@ -164,24 +165,6 @@ static int open_sockets(struct serve *s, struct err *e)
 
 /* ---- the server ------------------------------------------------------------------------ */
 
-/* Beside us, as in a build directory; else where it is installed. */
-static int find_server(char ret[PATH_MAX], struct err *e)
-{
-	ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 16);
-
-	if (n > 0) {
-		ret[n] = '\0';
-		char *name = strrchr(ret, '/') + 1;
-		(void)snprintf(name, (size_t)(ret + PATH_MAX - name), "vial-server");
-		if (access(ret, X_OK) == 0)
-			return 0;
-	}
-	(void)snprintf(ret, PATH_MAX, "%s/vial-server", VIAL_LIBEXECDIR);
-	if (access(ret, X_OK) < 0)
-		return err_sys(e, "%s", ret);
-	return 0;
-}
-
 /*
  * What the server is told: numbers, whom to become once it has opened what it needs as us, and
  * the environments in our order, NAME=LANGUAGE, since both sides call them by their place in it.
@@ -241,7 +224,7 @@ static int start_server(struct serve *s, struct err *e)
 	char path[PATH_MAX];
 	int pair[2];
 
-	if (find_server(path, e) < 0 ||
+	if (program_find(path, "vial-server", e) < 0 ||
 	    ids_lease(&s->server_lease, &s->keeper.host->ids, e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)

@@ -219,6 +219,7 @@ int stem_main(void)
 			break;
 		case ORDER_NET:
 		case ORDER_NET_CHECK:
+		case ORDER_NET_LISTEN:
 			err_set(&e, ERR_BUG, "the stem makes no networks");
 		}
 		if (order_answer(BOX_CONTROL_FD, &order, fds, fd_count, pidfd, &e) < 0)

@@ -1,6 +1,7 @@
 #include "lib/config.h"
 
 #include "base/buf.h"
+#include "lib/reach.h"
 #include "lib/schema.h"
 
 #include <errno.h>
@@ -20,6 +21,23 @@ static const cyaml_schema_value_t string_entry = {
 
 static const cyaml_schema_field_t network_fields[] = {
 	CYAML_FIELD_BOOL("allow_host", CYAML_FLAG_OPTIONAL, struct config_network, allow_host),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t egress_fields[] = {
+	CYAML_FIELD_SEQUENCE("allow", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+			     struct config_egress, allow, &string_entry, 0, RULES_MAX),
+	CYAML_FIELD_SEQUENCE("default", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+			     struct config_egress, usual, &string_entry, 0, RULES_MAX),
+	CYAML_FIELD_SEQUENCE("resolvers", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+			     struct config_egress, resolvers, &string_entry, 0, 8),
+	CYAML_FIELD_UINT("connections", CYAML_FLAG_OPTIONAL, struct config_egress, connections),
+	CYAML_FIELD_STRING_PTR("bytes", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+			       struct config_egress, bytes, 1, 64),
+	CYAML_FIELD_STRING_PTR("idle", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+			       struct config_egress, idle, 1, 64),
+	CYAML_FIELD_STRING_PTR("lifetime", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+			       struct config_egress, lifetime, 1, 64),
 	CYAML_FIELD_END,
 };
 
@@ -68,6 +86,7 @@ static const cyaml_schema_field_t server_fields[] = {
 static const cyaml_schema_field_t config_fields[] = {
 	CYAML_FIELD_MAPPING("server", CYAML_FLAG_OPTIONAL, struct config, said, server_fields),
 	CYAML_FIELD_MAPPING("network", CYAML_FLAG_OPTIONAL, struct config, network, network_fields),
+	CYAML_FIELD_MAPPING("egress", CYAML_FLAG_OPTIONAL, struct config, egress, egress_fields),
 	CYAML_FIELD_MAPPING("limits", CYAML_FLAG_OPTIONAL, struct config, limits, limits_fields),
 	CYAML_FIELD_SEQUENCE("languages", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config,
 			     languages, &language_entry, 0, 64),
@@ -138,8 +157,7 @@ const char *config_origin(const struct config *config, const char *key)
 	return i < config->origins->count ? config->origins->items[i].text : NULL;
 }
 
-/* Prepends the line to what is wrong with a key. */
-static int PRINTF(3, 4) wrong_at(struct err *e, const struct config *config, const char *fmt, ...)
+int config_wrong_at(struct err *e, const struct config *config, const char *fmt, ...)
 {
 	char key[128];
 	va_list ap;
@@ -277,7 +295,7 @@ static int take_said(struct config *config, size_t id, char **items, unsigned co
 						     : "",
 			      origin, e) == 0)
 		return 0;
-	return wrong_at(e, config, "%s", key);
+	return config_wrong_at(e, config, "%s", key);
 }
 
 #define TAKE_LIST(key)  config->said.key, config->said.key##_count, NULL
@@ -306,14 +324,14 @@ static int check_language(const struct config *config, unsigned i, struct err *e
 	if (lang->command && lang->command[0] != '/') {
 		(void)err_set(e, ERR_INVALID, "languages: %.40s: command must be an absolute path",
 			      lang->name);
-		return wrong_at(e, config, "languages.%u.command", i);
+		return config_wrong_at(e, config, "languages.%u.command", i);
 	}
 	for (unsigned m = 0; m < lang->mounts_count; m++) {
 		if (lang->mounts[m][0] == '/')
 			continue;
 		(void)err_set(e, ERR_INVALID, "languages: %.40s: mounts must be absolute paths",
 			      lang->name);
-		return wrong_at(e, config, "languages.%u.mounts.%u", i, m);
+		return config_wrong_at(e, config, "languages.%u.mounts.%u", i, m);
 	}
 	return 0;
 }
@@ -326,7 +344,7 @@ static int check_limits(const struct config *config, struct err *e)
 #define LIMIT(field, flag, kind, def, min, max, doc)                                               \
 	if (config->limits.field && limits_set(&scratch, flag, config->limits.field, e) < 0) {     \
 		(void)err_context(e, "limits");                                                    \
-		return wrong_at(e, config, "limits." flag);                                        \
+		return config_wrong_at(e, config, "limits." flag);                                 \
 	}
 #include "engine/limits.def"
 #undef LIMIT
@@ -335,13 +353,17 @@ static int check_limits(const struct config *config, struct err *e)
 
 static int check(const struct config *config, struct err *e)
 {
+	auto_free struct reach *scratch = NULL;
+
 	for (unsigned i = 0; i < config->languages_count; i++)
 		if (check_language(config, i, e) < 0)
 			return -1;
 	if (config->environments && config->environments[0] != '/') {
 		(void)err_set(e, ERR_INVALID, "environments: must be an absolute path");
-		return wrong_at(e, config, "environments");
+		return config_wrong_at(e, config, "environments");
 	}
+	if (reach_read(&scratch, config, e) < 0)
+		return -1;
 	return check_limits(config, e);
 }
 
@@ -398,7 +420,7 @@ static int parse(struct config **ret, const char *text, size_t len, const char *
 	    take_settings(config, e) < 0)
 		return -1;
 	if (settings_check(&key, config->server, e) < 0)
-		return wrong_at(e, config, "server.%s", key);
+		return config_wrong_at(e, config, "server.%s", key);
 	origins->name = NULL;
 	*ret = take_ptr(&config);
 	return 0;

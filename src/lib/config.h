@@ -32,6 +32,17 @@ struct config_network {
 	bool allow_host;
 };
 
+struct config_egress { /* hosts that sandboxes may reach: lib/reach.h */
+	char **allow; /* at most */
+	unsigned allow_count;
+	char **usual; /* "default": where a job does not say */
+	unsigned usual_count;
+	char **resolvers;
+	unsigned resolvers_count;
+	uint32_t connections; /* of one sandbox, at once; 0: vial's own default */
+	char *bytes, *idle, *lifetime;
+};
+
 /* What the file says under `server:`, as text; NULL: nothing. */
 struct config_said {
 #define SAID_LIST(key)                                                                             \
@@ -51,6 +62,7 @@ struct config_said {
 
 struct config {
 	struct config_network network;
+	struct config_egress egress;
 	struct config_limits limits;
 	struct config_language *languages;
 	unsigned languages_count;
@@ -81,6 +93,9 @@ int config_set(struct config *config, const char *key, const char *text, const c
 
 /* Where a key has its value from, "limits.memory" or "cgroup"; NULL: it is the default. */
 const char *config_origin(const struct config *config, const char *key);
+
+/* Prepends the line to what is wrong with a key. */
+int config_wrong_at(struct err *e, const struct config *config, const char *fmt, ...) PRINTF(3, 4);
 
 /* All that the environment and flags can change, for another process: lines of "key=value". */
 void config_write(struct buf *out, const struct config *config);

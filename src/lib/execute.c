@@ -3,6 +3,7 @@
  */
 #include "engine/run.h"
 #include "engine/seccomp.h"
+#include "lib/outlet.h"
 #include "lib/result.h"
 
 #include <string.h>
@@ -18,10 +19,12 @@ struct execution {
 	struct workspace workspace;
 	struct timespec mark;
 	bool emptied; /* the run's group holds nobody any more */
+	struct outlet outlet; /* where hosts may be reached */
 };
 
 static void execution_done(struct execution *x)
 {
+	outlet_done(&x->outlet);
 	/* A group goes when the last of its processes is gone: usually before pid 1, which has its
 	 * namespaces to take down, else after it. */
 	if (x->emptied)
@@ -92,8 +95,14 @@ static int prepare(struct execution *x, struct err *e)
 		.share_network = x->job->network_host,
 		.weak = x->plan.weak,
 	};
+	if (job_hosts(x->job)) {
+		x->spec.listen_port = EGRESS_PORT;
+		x->spec.listen_backlog = EGRESS_BACKLOG;
+	}
 	if (box_create(&x->box, &x->spec, e) < 0 || create_cgroups(x, e) < 0 ||
-	    box_ready(x->box, e) < 0)
+	    (job_hosts(x->job) && outlet_start(&x->outlet, x->host, e) < 0) ||
+	    box_ready(x->box, e) < 0 ||
+	    (job_hosts(x->job) && outlet_open(&x->outlet, x->box, x->job, e) < 0))
 		return -1;
 	x->workspace =
 		(struct workspace){ box_workspace(x->box), x->lease.own_uids, x->lease.guest_uid };
@@ -196,7 +205,9 @@ static int run(struct execution *x, struct result *r, struct err *e)
 
 int vial_run(const struct vial_result **ret, struct vial_job *job, struct vial_error *error)
 {
-	AUTO(execution_done) struct execution x = { .job = job, .host = job->host, .lease.fd = -1 };
+	AUTO(execution_done) struct execution x = { .job = job, .host = job->host, .lease.fd = -1,
+					      .outlet = { .channel = -1, .pidfd = -1,
+							 .lease.fd = -1 } };
 	auto_result struct result *r = NULL;
 	struct err *e = err_of(error);
 	bool go_on = true;
@@ -209,6 +220,8 @@ int vial_run(const struct vial_result **ret, struct vial_job *job, struct vial_e
 		return -1;
 	if (go_on && run(&x, r, e) < 0)
 		return -1;
+	if (job_hosts(job))
+		r->pub.network = outlet_close(&x.outlet);
 	result_read_error(r, job->runtime);
 	if (result_collect(r, &x.workspace, &x.mark, job, e) < 0)
 		return -1;

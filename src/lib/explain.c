@@ -68,6 +68,18 @@ static void explain_layers(struct buf *out, const struct plan *plan, const struc
 	}
 }
 
+static void explain_network(struct buf *out, const struct vial_job *job)
+{
+	const struct rules *hosts = job_hosts(job);
+	char text[RULE_TEXT_MAX];
+
+	buf_printf(out, "network\n  %s\n", job->network_host ? "the host's" : "loopback only");
+	for (size_t i = 0; hosts && i < hosts->count; i++) {
+		rule_text(text, &hosts->items[i]);
+		buf_printf(out, "  %s, by a proxy\n", text);
+	}
+}
+
 void plan_explain(struct buf *out, const struct plan *plan, const struct vial_job *job)
 {
 	buf_printf(out, "language\n  %s: %s\n", job->runtime->name, plan->tool.tool);
@@ -75,7 +87,7 @@ void plan_explain(struct buf *out, const struct plan *plan, const struct vial_jo
 	explain_words(out, "run", plan->run);
 	buf_printf(out, "workspace\n  %s%s%s\n", job->workdir, job->writable ? "" : " (read-only)",
 		   job_workspace_dir(job) ? ", a host directory" : ", fresh and in memory");
-	buf_printf(out, "network\n  %s\n", job->network_host ? "the host's" : "loopback only");
+	explain_network(out, job);
 	buf_add_str(out, "limits\n");
 	for (size_t i = 0; i < limit_count; i++) {
 		char value[32];

@@ -59,6 +59,7 @@ void vial_close(struct vial *host)
 	(void)pthread_mutex_destroy(&host->lock);
 	cgroup_host_free(host->cgroups);
 	ids_close(&host->ids);
+	free(host->reach);
 	config_free(host->config);
 	free(host);
 }
@@ -76,6 +77,7 @@ int vial_open(struct vial **ret, const char *config, struct vial_error *error)
 	(void)pthread_mutex_init(&host->lock, NULL);
 	if (config_load(&host->config, config, e) < 0 ||
 	    config_limits(&host->limits, host->config, e) < 0 ||
+	    reach_read(&host->reach, host->config, e) < 0 ||
 	    ids_open(&host->ids, host->config->uid_base, e) < 0)
 		return -1;
 	host->landlock_abi = landlock_abi();

@@ -7,6 +7,7 @@
 #include "engine/ids.h"
 #include "engine/spec.h"
 #include "lib/config.h"
+#include "lib/reach.h"
 #include "runtime/runtime.h"
 #include "vial/vial.h"
 
@@ -28,6 +29,7 @@ struct host_found {
 struct vial {
 	struct config *config;
 	struct limits limits; /* the operator's defaults */
+	struct reach *reach;  /* likewise, of hosts */
 	struct ids ids;
 	struct cgroup_host *cgroups; /* NULL until host_cgroups() was asked */
 	pthread_mutex_t lock;        /* of the line above */

@@ -66,6 +66,7 @@ void vial_job_free(struct vial_job *job)
 	free(job->dirs);
 	free(job->stdin_bytes);
 	free(job->workdir);
+	free(job->hosts);
 	environment_free(job->opened);
 	if (job->cancel_fd >= 0)
 		(void)close(job->cancel_fd);
@@ -375,6 +376,30 @@ int vial_job_network(struct vial_job *job, const char *mode, struct vial_error *
 							  "(network: allow_host in vial.yaml)");
 	job->network_host = host;
 	return 0;
+}
+
+int vial_job_allow_host(struct vial_job *job, const char *host, struct vial_error *error)
+{
+	const struct reach *reach = job->host->reach;
+	struct err *e = err_of(error);
+
+	job->has_said_hosts = true;
+	if (!host)
+		return 0;
+	if (!job->hosts)
+		job->hosts = calloc(1, sizeof(*job->hosts));
+	if (!job->hosts)
+		return err_sys(e, "hosts");
+	if (rules_add(job->hosts, host, e) < 0)
+		return -1;
+	return reach->is_bound ? rules_check_within(job->hosts, &reach->bound, e) : 0;
+}
+
+const struct rules *job_hosts(const struct vial_job *job)
+{
+	const struct rules *hosts = job->has_said_hosts ? job->hosts : &job->host->reach->usual;
+
+	return hosts && hosts->count && !job->network_host ? hosts : NULL;
 }
 
 int vial_job_allow_weak(struct vial_job *job, const char *layers, struct vial_error *error)

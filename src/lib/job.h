@@ -62,6 +62,8 @@ struct vial_job {
 	int stdin_fd;
 	char *workdir;
 	bool writable, network_host;
+	bool has_said_hosts; /* else it is the operator's default that holds */
+	struct rules *hosts; /* that it may reach; NULL: none */
 	unsigned weak;
 	int cancel_fd; /* eventfd */
 	void (*on_output)(enum vial_stream stream, const char *bytes, size_t len, void *arg);
@@ -73,6 +75,9 @@ DEFINE_CLEANUP(const struct vial_result *, vial_result_free)
 
 int strings_add(struct strings *s, const char *text, struct err *e) MUST_USE;
 void strings_done(struct strings *s);
+
+/* The hosts it may reach; NULL: none. */
+const struct rules *job_hosts(const struct vial_job *job);
 
 /* Absolute, without "." or "..", and not where the sandbox keeps its own things. */
 int job_check_inside(const char *path, struct err *e) MUST_USE;

@@ -399,6 +399,11 @@ static int add_env(struct plan *p, const char *pair, struct err *e)
 	return strings_add(&p->env, pair, e);
 }
 
+static int add_proxy(const char *pair, void *arg, struct err *e)
+{
+	return add_env(arg, pair, e);
+}
+
 static int fill_env(struct plan *p, const struct vial_job *job, struct err *e)
 {
 	static const char *const fixed[] = {
@@ -415,6 +420,8 @@ static int fill_env(struct plan *p, const struct vial_job *job, struct err *e)
 		if (!pair || add_env(p, pair, e) < 0)
 			return -1;
 	}
+	if (job_hosts(job) && egress_environment(job_hosts(job), add_proxy, p, e) < 0)
+		return -1;
 	for (size_t i = 0; i < job->env.count; i++)
 		if (add_env(p, job->env.items[i], e) < 0)
 			return -1;

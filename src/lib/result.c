@@ -53,6 +53,7 @@ void result_free(struct result *r)
 	list_done(&r->exports);
 	free(r->contents);
 	free(r->traceback);
+	free((struct vial_network *)r->pub.network);
 	buf_done(&r->out);
 	buf_done(&r->err);
 	free(r);

@@ -130,6 +130,7 @@ void result_json(struct json *j, const char *key, const struct vial_result *r,
 	add_number(j, "peak_memory", r->peak_memory);
 	add_number(j, "processes", r->processes);
 	add_files(j, r, saved);
+	reach_json(j, r->network);
 	json_close(j);
 }
 
