@@ -454,6 +454,7 @@ int pool_run(struct run **ret, struct pool *pool, struct vial_job *job,
 	run_init(run);
 	if (pool_admit(&run->occupant, e) < 0)
 		return -1;
+	run->is_known = true;
 	*ret = take_ptr(&run);
 	return 0;
 }
@@ -533,6 +534,21 @@ int pool_kill(struct pool *pool, uint64_t id, struct err *e)
 uint64_t run_id(const struct run *run)
 {
 	return run->occupant.id;
+}
+
+unsigned run_place(const struct run *run)
+{
+	const struct occupant *t = &run->occupant;
+	unsigned place = 0;
+
+	if (!t->is_queued)
+		return 0;
+	list_each (&t->pool->queue, l) {
+		place++;
+		if (l == &t->place)
+			break;
+	}
+	return place;
 }
 
 double run_wait_ms(const struct run *run)

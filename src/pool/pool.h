@@ -36,6 +36,8 @@ struct run_events {
 	/* Once, last: a result (borrowed for the call), or NULL and the reason. */
 	void (*on_end)(const struct vial_result *result, const struct err *e, void *arg);
 	void *arg;
+	/* It had to wait, and begins; may be NULL.  It cancels nothing, and runs nothing. */
+	void (*on_start)(void *arg);
 };
 
 /* Takes the job, also on failure.  Never calls back before it returns. */
@@ -75,5 +77,6 @@ void pool_visit_runs(const struct pool *pool,
 		     void (*visit)(const struct run_state *state, void *arg), void *arg);
 int pool_kill(struct pool *pool, uint64_t id, struct err *e) MUST_USE; /* ERR_GONE: no such run */
 uint64_t run_id(const struct run *run);
+unsigned run_place(const struct run *run); /* in the queue, from 1 on; 0: it waits no longer */
 double run_wait_ms(const struct run *run); /* until its code began; all of its time if it did not */
 const struct vial_job *run_asked(const struct run *run);

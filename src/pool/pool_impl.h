@@ -137,7 +137,7 @@ void pool_dequeue(struct occupant *t); /* twice is fine */
 int pool_check(struct occupant *ret, struct pool *pool, const struct vial_job *job, bool is_live,
 	       struct err *e) MUST_USE;
 
-void pool_serve_queue(struct pool *pool); /* calls nobody back */
+void pool_serve_queue(struct pool *pool); /* calls back that they start, and nothing else */
 void pool_note_failure(struct kept *kept, const struct err *why); /* one could not be armed */
 
 /* ---- sandbox.c ------------------------------------------------------------------------- */
@@ -240,6 +240,7 @@ struct run {
 	struct result *result;
 	enum run_phase phase;
 	bool compiling, has_end, is_cancelled;
+	bool is_known; /* to its owner, who can be called back */
 	struct limits limits; /* of this stage */
 	struct run_end end;
 	uint64_t start_us;

@@ -690,7 +690,11 @@ static int begin(struct occupant *t, struct sandbox *box, struct err *e)
 		prepare_stage(run);
 		files_mark(run);
 	}
-	return write_go(run, is_first, e) < 0 ? -1 : start_watching(run, e);
+	if (write_go(run, is_first, e) < 0 || start_watching(run, e) < 0)
+		return -1;
+	if (is_first && run->is_known && run->events.on_start)
+		run->events.on_start(run->events.arg);
+	return 0;
 }
 
 void run_rearmed(struct run *run, const struct err *why)

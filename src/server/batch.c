@@ -47,7 +47,7 @@ struct batch {
 	const struct tenant *tenant;
 	char id[ID_LEN + 1];
 	struct batch_plan plan;
-	bool is_stream, is_slow;
+	struct stream stream;
 	bool is_held; /* somebody goes through the places: it must not end now */
 
 	struct place places[BATCH_PARALLEL_MAX];
@@ -71,6 +71,7 @@ struct batch {
 static void batch_free(struct batch *b)
 {
 	loop_cancel_timer(b->server->loop, &b->retry);
+	stream_leave(&b->stream);
 	for (size_t i = 0; b->entries && i < b->plan.count; i++)
 		buf_done(&b->entries[i]);
 	free(b->entries);
@@ -173,14 +174,14 @@ static void send_entry(struct batch *b, const struct fared *how)
 		auto_buf struct buf line = BUF_INIT(cut ? SMALL_MAX : ENTRY_MAX);
 		struct json j = { .out = &line };
 
-		json_open(&j, NULL, '{');
-		json_string(&j, "event", "run");
+		event_begin(&j, &b->stream, "run");
 		write_entry(&j, b, how, cut);
-		event_end(&j);
-		if (!line.dropped && exchange_send(b->x, buf_str(&line), line.len))
+		event_end(&j, &b->stream);
+		b->stream.is_slow = false; /* a smaller one may still fit */
+		if (stream_send(&b->stream, &line))
 			return;
 	}
-	b->is_slow = true; /* not even verdicts are read */
+	/* not even verdicts are read */
 	b->next = b->plan.count;
 	cancel_behind(b, 0);
 }
@@ -197,9 +198,9 @@ static void note(struct batch *b, const struct fared *how)
 		b->cpu_ms = r->cpu_ms > b->cpu_ms ? r->cpu_ms : b->cpu_ms;
 		b->peak_memory = r->peak_memory > b->peak_memory ? r->peak_memory : b->peak_memory;
 	}
-	if (b->x && !b->is_slow && b->is_stream)
+	if (b->x && !b->stream.is_slow && b->stream.format)
 		send_entry(b, how);
-	else if (b->x && !b->is_stream)
+	else if (b->x && !b->stream.format)
 		keep_entry(b, how);
 }
 
@@ -243,16 +244,15 @@ static void finish_stream(struct batch *b)
 	struct failure too_slow = { .hint = "read faster, or ask for detail 'verdicts'" };
 	struct json j = { .out = &line };
 
-	if (b->is_slow) {
+	if (b->stream.is_slow) {
 		(void)err_set(&too_slow.err, ERR_LIMIT, "cancelled: the client reads too slowly");
-		event_error(&line, &too_slow);
+		event_error(&line, &b->stream, &too_slow);
 	} else {
-		json_open(&j, NULL, '{');
-		json_string(&j, "event", "summary");
+		event_begin(&j, &b->stream, "summary");
 		write_summary(&j, b);
-		event_end(&j);
+		event_end(&j, &b->stream);
 	}
-	exchange_finish(b->x, buf_str(&line), line.len);
+	stream_finish(&b->stream, &line);
 }
 
 static void reply_all(struct batch *b)
@@ -272,7 +272,8 @@ static void reply_all(struct batch *b)
 	}
 	json_close(&j);
 	write_summary(&j, b);
-	event_end(&j);
+	json_close(&j);
+	buf_add_char(&out, '\n');
 	if (out.dropped) {
 		(void)err_set(&f.err, ERR_SYS, "no memory for the answer");
 		exchange_fail(b->x, &f);
@@ -294,7 +295,7 @@ static void cancel_behind(struct batch *b, size_t last)
 	for (size_t i = 0; i < BATCH_PARALLEL_MAX; i++) {
 		struct place *place = &b->places[i];
 		if (!place->run || place->is_skipped ||
-		    (place->index <= last && b->x && !b->is_slow))
+		    (place->index <= last && b->x && !b->stream.is_slow))
 			continue;
 		place->is_skipped = true;
 		pool_cancel(place->run);
@@ -444,13 +445,13 @@ static void advance(struct batch *b)
 	if (b->is_held)
 		return;
 	b->is_held = true;
-	while (b->x && !b->is_slow && b->next < b->plan.count && take_next(b))
+	while (b->x && !b->stream.is_slow && b->next < b->plan.count && take_next(b))
 		;
 	b->is_held = false;
-	bool is_over = !b->x || b->is_slow || b->next == b->plan.count;
+	bool is_over = !b->x || b->stream.is_slow || b->next == b->plan.count;
 	if (!is_over || b->under_way)
 		return;
-	if (b->x && b->is_stream)
+	if (b->x && b->stream.format)
 		finish_stream(b);
 	else if (b->x)
 		reply_all(b);
@@ -467,6 +468,7 @@ static void on_gone(void *arg)
 	struct batch *b = arg;
 
 	b->x = NULL;
+	stream_leave(&b->stream);
 	cancel_behind(b, 0);
 	advance(b);
 }
@@ -478,16 +480,14 @@ static void start_stream(struct batch *b)
 	auto_buf struct buf line = BUF_INIT(256);
 	struct json j = { .out = &line };
 
-	json_open(&j, NULL, '{');
-	json_string(&j, "event", "start");
+	event_begin(&j, &b->stream, "start");
 	json_string(&j, "id", b->id);
 	json_int(&j, "runs", (int64_t)b->plan.count);
-	event_end(&j);
-	exchange_stream(b->x, "application/x-ndjson");
-	if (!exchange_send(b->x, buf_str(&line), line.len)) {
-		b->is_slow = true;
+	event_end(&j, &b->stream);
+	b->stream.start_us = b->start_us;
+	stream_open(&b->stream);
+	if (!stream_send(&b->stream, &line))
 		cancel_behind(b, 0);
-	}
 }
 
 static int batch_create(struct batch **ret, struct server *s, struct exchange *x,
@@ -501,11 +501,11 @@ static int batch_create(struct batch **ret, struct server *s, struct exchange *x
 			     .x = x,
 			     .tenant = exchange_tenant(x),
 			     .plan = *plan,
-			     .is_stream = exchange_accepts(x, "application/x-ndjson"),
 			     .last = SIZE_MAX,
 			     .retry.on_due = on_retry,
 			     .start_us = loop_now(),
 			     .moved_us = loop_now() };
+	stream_init(&b->stream, s->loop, x, stream_wanted(x), s->heartbeat_ms);
 	LIST_INSERT_HEAD(&s->batches, b, link);
 	b->verdicts = calloc(plan->count, sizeof(*b->verdicts));
 	b->entries = calloc(plan->count, sizeof(*b->entries));
@@ -545,7 +545,7 @@ void batch_post(struct exchange *x, void *arg)
 		return;
 	}
 	exchange_on_gone(x, on_gone, b);
-	if (b->is_stream)
+	if (b->stream.format)
 		start_stream(b);
 	advance(b);
 }

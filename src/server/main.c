@@ -224,6 +224,7 @@ static int open_server(struct server *s, const struct words *w, struct err *e)
 	if (config_environment(s->host->config, e) < 0 ||
 	    logged_setup(&s->log, s->host->config->server, e) < 0)
 		return -1;
+	s->heartbeat_ms = s->host->config->server->heartbeat;
 	struct cgroup_host *groups; /* found now, with the keeper's rights; only read later */
 	if (host_cgroups(&groups, s->host, e) < 0)
 		return -1;

@@ -1,9 +1,9 @@
 /*
  * runs - programs on behalf of clients: started, listed, killed.
  *
- * A client that only wants the result waits for one JSON object; one that accepts
- * application/x-ndjson gets a line for each piece of output as it comes.  A client that
- * goes takes its run with it.
+ * A client that only wants the result waits for one JSON object; one that accepts a stream
+ * (event.h) gets an event for each piece of output as it comes.  A client that goes takes
+ * its run with it.
  */
 #include "lib/result_json.h"
 #include "server/event.h"
@@ -22,66 +22,69 @@ struct call {
 	struct exchange *x; /* NULL: the client is gone */
 	struct run *run;
 	const struct tenant *tenant;
-	bool is_stream, is_slow;
-	struct event_tail tails[2]; /* of stdout and stderr */
+	struct stream stream;
 	LIST_ENTRY(call) link;
 };
 
 static void call_free(struct call *c)
 {
 	LIST_REMOVE(c, link);
+	stream_leave(&c->stream);
 	free(c);
 }
 
 /* ---- events ---------------------------------------------------------------------------- */
-
-static void send_line(struct call *c, const struct buf *line)
-{
-	if (!c->x || c->is_slow)
-		return;
-	/* A pipe cannot be told to wait, and what is not read must not pile up here. */
-	if (line->dropped || !exchange_send(c->x, buf_str(line), line->len)) {
-		c->is_slow = true;
-		pool_cancel(c->run);
-	}
-}
 
 static void on_output(enum vial_stream stream, const char *bytes, size_t len, void *arg)
 {
 	struct call *c = arg;
 	auto_buf struct buf line = BUF_INIT(SIZE_MAX / 2);
 
-	if (!c->x || c->is_slow)
+	if (!stream_has_reader(&c->stream))
 		return;
-	event_output(&line, c->tails, stream, bytes, len);
-	send_line(c, &line);
+	event_output(&line, &c->stream, stream, bytes, len);
+	/* A pipe cannot be told to wait, and what is not read must not pile up here. */
+	if (!stream_send(&c->stream, &line))
+		pool_cancel(c->run);
+}
+
+/* Its sandbox is there: to be told, and no more.  The pool is about to serve others. */
+static void on_start(void *arg)
+{
+	stream_started(&((struct call *)arg)->stream);
+}
+
+static unsigned place_of(const void *run)
+{
+	return run_place(run);
 }
 
 static void finish_stream(struct call *c, const struct vial_result *result, const struct failure *f)
 {
 	auto_buf struct buf out = BUF_INIT(ANSWER_MAX);
-	struct failure too_slow = { .hint = "read faster, or run without application/x-ndjson" };
+	struct failure too_slow = { .hint = "read faster, or run without a stream" };
+	struct stream *s = &c->stream;
 	struct json j = { .out = &out };
 
 	(void)err_set(&too_slow.err, ERR_LIMIT, "cancelled: the client reads too slowly");
-	if (!c->is_slow)
-		event_output_end(&out, c->tails);
-	if (c->is_slow) {
-		event_error(&out, &too_slow);
+	if (!s->is_slow)
+		event_output_end(&out, s);
+	if (s->is_slow) {
+		event_error(&out, s, &too_slow);
 	} else if (!result) {
-		event_error(&out, f);
+		event_error(&out, s, f);
 	} else {
-		json_open(&j, NULL, '{');
-		json_string(&j, "event", "result");
+		event_begin(&j, s, "result");
 		result_json(&j, "result", result, NULL);
-		event_end(&j);
+		event_end(&j, s);
 	}
 	if (out.dropped) {
 		buf_reset(&out);
-		event_error(&out, &(struct failure){ .err = { .code = ERR_LIMIT,
-							      .msg = "the result is too large" } });
+		event_error(&out, s,
+			    &(struct failure){ .err = { .code = ERR_LIMIT,
+							.msg = "the result is too large" } });
 	}
-	exchange_finish(c->x, buf_str(&out), out.len);
+	stream_finish(s, &out);
 }
 
 /* ---- one run --------------------------------------------------------------------------- */
@@ -96,7 +99,8 @@ static void reply_result(struct call *c, const struct vial_result *result)
 	json_open(&j, NULL, '{');
 	json_string(&j, "id", id);
 	result_json(&j, "result", result, NULL);
-	event_end(&j);
+	json_close(&j);
+	buf_add_char(&out, '\n');
 	if (out.dropped)
 		exchange_fail(c->x,
 			      &(struct failure){ .err = { .code = ERR_LIMIT,
@@ -124,7 +128,7 @@ static void on_end(const struct vial_result *result, const struct err *e, void *
 		record(c, result);
 	else
 		f.err = *e;
-	if (c->x && c->is_stream)
+	if (c->x && c->stream.format)
 		finish_stream(c, result, &f);
 	else if (c->x && result)
 		reply_result(c, result);
@@ -138,27 +142,34 @@ static void on_gone(void *arg)
 	struct call *c = arg;
 
 	c->x = NULL;
+	stream_leave(&c->stream);
 	pool_cancel(c->run); /* on_end follows, now or later */
 }
 
 static void start_stream(struct call *c)
 {
 	auto_buf struct buf line = BUF_INIT(256);
+	struct stream *s = &c->stream;
 	struct json j = { .out = &line };
 	char id[24];
 
 	(void)snprintf(id, sizeof(id), "%" PRIu64, run_id(c->run));
-	json_open(&j, NULL, '{');
-	json_string(&j, "event", "start");
+	event_begin(&j, s, "start");
 	json_string(&j, "id", id);
-	event_end(&j);
-	exchange_stream(c->x, "application/x-ndjson");
-	send_line(c, &line);
+	event_end(&j, s);
+	stream_open(s);
+	(void)stream_send(s, &line);
+	if (run_place(c->run))
+		stream_queued(s, place_of, c->run);
+	else
+		stream_started(s);
 }
 
 static int start(struct call *c, struct vial_job *job, struct failure *f)
 {
-	const struct run_events events = { .on_output = c->is_stream ? on_output : NULL,
+	bool is_stream = c->stream.format != STREAM_NONE;
+	const struct run_events events = { .on_start = is_stream ? on_start : NULL,
+					   .on_output = is_stream ? on_output : NULL,
 					   .on_end = on_end,
 					   .arg = c };
 	const char *refused = pool_refuses(job);
@@ -193,8 +204,8 @@ void runs_post(struct exchange *x, void *arg)
 	}
 	*c = (struct call){ .server = s,
 			    .x = x,
-			    .tenant = exchange_tenant(x),
-			    .is_stream = exchange_accepts(x, "application/x-ndjson") };
+			    .tenant = exchange_tenant(x) };
+	stream_init(&c->stream, s->loop, x, stream_wanted(x), s->heartbeat_ms);
 	LIST_INSERT_HEAD(&s->calls, c, link);
 	if (start(c, job, &f) < 0) {
 		call_free(c);
@@ -202,7 +213,7 @@ void runs_post(struct exchange *x, void *arg)
 		return;
 	}
 	exchange_on_gone(x, on_gone, c);
-	if (c->is_stream)
+	if (c->stream.format)
 		start_stream(c);
 }
 

@@ -30,6 +30,7 @@ struct server {
 	struct metrics *metrics;
 	int self; /* what the kernel says of this process: self.h */
 	uint64_t start_us;
+	uint64_t heartbeat_ms; /* of streams in which nothing happens */
 	uint64_t ended[OUTCOME_COUNT]; /* runs and steps, by outcome */
 	bool is_draining;
 	LIST_HEAD(, call) calls;

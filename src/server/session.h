@@ -67,7 +67,8 @@ struct step {
 	struct session *session;
 	char id[ID_LEN + 1];
 	struct exchange *x; /* NULL: the client is gone */
-	bool is_stream, is_slow, is_running;
+	struct stream stream;
+	bool is_running;
 	struct step_request request;
 	uint64_t number; /* what its interpreter calls it */
 	uint64_t created_us, start_us, cpu_before_us, oom_before;
@@ -77,7 +78,6 @@ struct step {
 	const char *reason; /* why its interpreter was ended, when that needs words */
 	struct timer wall, cpu, interrupt, grace;
 	struct buf out[2];
-	struct event_tail tails[2];
 	struct buf displays; /* JSON, commas between */
 	uint64_t display_count, displays_dropped;
 	uint64_t said_bytes; /* of messages */

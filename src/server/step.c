@@ -28,6 +28,9 @@ enum {
 	OPEN_CALLS_MAX = 1000,
 };
 
+static const struct failure too_large = { .err = { .code = ERR_LIMIT,
+						   .msg = "the result is too large" } };
+
 static struct loop *loop_of(const struct step *step)
 {
 	return step->session->server->loop;
@@ -39,19 +42,6 @@ static struct live *live_of(const struct step *step)
 }
 
 /* ---- its client ------------------------------------------------------------------------ */
-
-static void send_line(struct step *step, const struct buf *line)
-{
-	if (!step->x || step->is_slow)
-		return;
-	if (line->dropped || !exchange_send(step->x, buf_str(line), line->len))
-		step->is_slow = true; /* it finds all that was kept in the result */
-}
-
-static bool has_reader(const struct step *step)
-{
-	return step->x && step->is_stream && !step->is_slow;
-}
 
 static bool raise_inside(struct step *step, uint64_t call, const char *type, const char *message);
 
@@ -70,23 +60,43 @@ static void on_gone(void *arg)
 	struct step *step = arg;
 
 	step->x = NULL;
+	stream_leave(&step->stream);
 	if (step->is_running)
 		abandon_calls(step);
 	else
 		step_free(step); /* nothing was done, and nobody would hear of it */
 }
 
+/* Among those that wait for their turn in this session. */
+static unsigned place_of(const void *arg)
+{
+	const struct step *step = arg, *at;
+	unsigned place = 0;
+
+	if (step->is_running)
+		return 0;
+	TAILQ_FOREACH(at, &step->session->steps, link)
+	{
+		place += !at->is_running;
+		if (at == step)
+			break;
+	}
+	return place;
+}
+
 static void start_stream(struct step *step)
 {
 	auto_buf struct buf line = BUF_INIT(256);
+	const struct session *s = step->session;
 	struct json j = { .out = &line };
 
-	json_open(&j, NULL, '{');
-	json_string(&j, "event", "start");
+	event_begin(&j, &step->stream, "start");
 	json_string(&j, "id", step->id);
-	event_end(&j);
-	exchange_stream(step->x, "application/x-ndjson");
-	send_line(step, &line);
+	event_end(&j, &step->stream);
+	stream_open(&step->stream);
+	(void)stream_send(&step->stream, &line);
+	if (TAILQ_FIRST(&s->steps) != step || !s->interpreter || !s->interpreter->is_ready)
+		stream_queued(&step->stream, place_of, step);
 }
 
 /* ---- its beginning --------------------------------------------------------------------- */
@@ -105,8 +115,6 @@ int step_create(struct step **ret, struct session *s, struct exchange *x,
 		return err_sys(&f->err, "step");
 	*step = (struct step){ .session = s,
 			       .x = x,
-			       .is_stream = !request->snippet &&
-					    exchange_accepts(x, "application/x-ndjson"),
 			       .created_us = loop_now(),
 			       .wall.on_due = on_wall,
 			       .cpu.on_due = on_cpu,
@@ -117,13 +125,15 @@ int step_create(struct step **ret, struct session *s, struct exchange *x,
 		free(step);
 		return -1;
 	}
+	stream_init(&step->stream, s->server->loop, x,
+		    request->snippet ? STREAM_NONE : stream_wanted(x), s->server->heartbeat_ms);
 	step->out[0].max = step->out[1].max = s->limits.output_bytes;
 	step->request = *request;
 	*request = (struct step_request){ .calls_max = 0 };
 	TAILQ_INSERT_TAIL(&s->steps, step, link);
 	s->step_count++;
 	exchange_on_gone(x, on_gone, step);
-	if (step->is_stream)
+	if (step->stream.format)
 		start_stream(step);
 	*ret = step;
 	return 0;
@@ -135,6 +145,7 @@ void step_free(struct step *step)
 
 	TAILQ_REMOVE(&s->steps, step, link);
 	s->step_count--;
+	stream_leave(&step->stream);
 	if (step->x)
 		exchange_on_gone(step->x, NULL, NULL);
 	loop_cancel_timer(s->server->loop, &step->wall);
@@ -156,9 +167,9 @@ void step_fail(struct step *step, const struct failure *f)
 	auto_buf struct buf line = BUF_INIT(8192);
 	struct exchange *x = take_ptr(&step->x);
 
-	if (x && step->is_stream) {
-		event_error(&line, f);
-		exchange_finish(x, buf_str(&line), line.len);
+	if (x && step->stream.format) {
+		event_error(&line, &step->stream, f);
+		stream_finish(&step->stream, &line);
 	} else if (x) {
 		exchange_fail(x, f);
 	}
@@ -242,6 +253,7 @@ void step_begin(struct step *step)
 	struct err ignored;
 
 	step->is_running = true;
+	stream_started(&step->stream);
 	step->number = ++s->interpreter->last_number;
 	for (int i = 0; i < 2; i++) {
 		step_output(step, i ? VIAL_STDERR : VIAL_STDOUT, buf_str(&s->early[i]),
@@ -266,48 +278,52 @@ void step_begin(struct step *step)
 
 /* ---- its end --------------------------------------------------------------------------- */
 
-static void write_answer(struct buf *out, const struct step *step, const struct step_end *end)
+static void finish_stream(struct step *step, const struct step_end *end)
 {
-	struct json j = { .out = out };
+	auto_buf struct buf out = BUF_INIT(ANSWER_MAX);
+	struct stream *s = &step->stream;
+	struct json j = { .out = &out };
+
+	if (!s->is_slow)
+		event_output_end(&out, s);
+	event_begin(&j, s, "result");
+	step_json(&j, "result", step, end);
+	event_end(&j, s);
+	if (out.dropped) {
+		buf_reset(&out);
+		event_error(&out, s, &too_large);
+	}
+	stream_finish(s, &out);
+}
+
+static void reply_result(struct exchange *x, const struct step *step, const struct step_end *end)
+{
+	auto_buf struct buf out = BUF_INIT(ANSWER_MAX);
+	struct json j = { .out = &out };
 
 	json_open(&j, NULL, '{');
-	if (step->is_stream) {
-		json_string(&j, "event", "result");
-	} else {
-		json_string(&j, "id", step->id);
-		json_string(&j, "session", step->session->id);
-	}
+	json_string(&j, "id", step->id);
+	json_string(&j, "session", step->session->id);
 	step_json(&j, "result", step, end);
-	event_end(&j);
+	json_close(&j);
+	buf_add_char(&out, '\n');
+	if (out.dropped)
+		exchange_fail(x, &too_large);
+	else
+		exchange_reply(x, 200, &out);
 }
 
 static void answer(struct step *step, const struct step_end *end)
 {
-	static const struct failure too_large = { .err = { .code = ERR_LIMIT,
-							   .msg = "the result is too large" } };
-	auto_buf struct buf out = BUF_INIT(ANSWER_MAX);
-
 	if (step->request.snippet) {
 		execute_step_ended(step, end);
 		return;
 	}
 	struct exchange *x = take_ptr(&step->x);
-	if (!x)
-		return;
-	if (step->is_stream && !step->is_slow)
-		event_output_end(&out, step->tails);
-	write_answer(&out, step, end);
-	if (step->is_stream) {
-		if (out.dropped) {
-			buf_reset(&out);
-			event_error(&out, &too_large);
-		}
-		exchange_finish(x, buf_str(&out), out.len);
-	} else if (out.dropped) {
-		exchange_fail(x, &too_large);
-	} else {
-		exchange_reply(x, 200, &out);
-	}
+	if (x && step->stream.format)
+		finish_stream(step, end);
+	else if (x)
+		reply_result(x, step, end);
 }
 
 static void record(const struct step *step, const struct step_end *end)
@@ -524,10 +540,10 @@ void step_output(struct step *step, enum vial_stream stream, const char *bytes, 
 	auto_buf struct buf line = BUF_INIT(SIZE_MAX / 2);
 
 	buf_add(kept, bytes, len);
-	if (shown == 0 || !has_reader(step))
+	if (shown == 0 || !stream_has_reader(&step->stream))
 		return;
-	event_output(&line, step->tails, stream, bytes, shown);
-	send_line(step, &line);
+	event_output(&line, &step->stream, stream, bytes, shown);
+	(void)stream_send(&step->stream, &line); /* too slow: all that was kept is in the result */
 }
 
 static void on_display(struct step *step, const struct driver_message *m)
@@ -544,13 +560,12 @@ static void on_display(struct step *step, const struct driver_message *m)
 	if (step->display_count++)
 		buf_add_char(&step->displays, ',');
 	buf_add(&step->displays, m->data.at, m->data.len);
-	if (!has_reader(step))
+	if (!stream_has_reader(&step->stream))
 		return;
-	json_open(&j, NULL, '{');
-	json_string(&j, "event", "display");
+	event_begin(&j, &step->stream, "display");
 	json_raw(&j, "data", m->data.at, m->data.len);
-	event_end(&j);
-	send_line(step, &line);
+	event_end(&j, &step->stream);
+	(void)stream_send(&step->stream, &line);
 }
 
 /* ---- its calls ------------------------------------------------------------------------- */
@@ -567,7 +582,8 @@ static bool raise_inside(struct step *step, uint64_t call, const char *type, con
 	json_int(&j, "call", (int64_t)call);
 	json_string(&j, "type", type);
 	json_string(&j, "message", message);
-	event_end(&j);
+	json_close(&j);
+	buf_add_char(&line, '\n');
 	if (live_send(live_of(step), buf_str(&line), line.len, &e) == 0 || e.code == ERR_GONE)
 		return true; /* of its end we shall hear */
 	step_kill(step, "it does not read what it is sent");
@@ -609,7 +625,7 @@ static const char *refuse_call(struct step *step, const struct driver_message *m
 	if (!has_callback(step, m->name))
 		return "there is no such callback";
 	*ret_type = "ConnectionError";
-	return has_reader(step) ? NULL : "nobody is there to carry it out";
+	return stream_has_reader(&step->stream) ? NULL : "nobody is there to carry it out";
 }
 
 static bool note_call(struct step *step, uint64_t call)
@@ -638,15 +654,13 @@ static void on_call(struct step *step, const struct driver_message *m)
 		(void)raise_inside(step, m->call, type, refused ? refused : "no memory");
 		return;
 	}
-	json_open(&j, NULL, '{');
-	json_string(&j, "event", "call");
+	event_begin(&j, &step->stream, "call");
 	json_int(&j, "call", (int64_t)m->call);
 	json_raw(&j, "name", m->name.at, m->name.len);
 	json_raw(&j, "args", m->args.at, m->args.len);
 	json_raw(&j, "kwargs", m->kwargs.at, m->kwargs.len);
-	event_end(&j);
-	send_line(step, &line);
-	if (step->is_slow)
+	event_end(&j, &step->stream);
+	if (!stream_send(&step->stream, &line))
 		abandon_calls(step);
 }
 

@@ -12,6 +12,7 @@ import unittest
 
 VIAL = None      # set by `run`
 PATIENCE_S = 30  # a hang, not a measure of speed
+PROGRESS = ("queued", "started", "heartbeat")  # events that depend on how busy a server is
 
 
 def wait_until(condition, seconds=PATIENCE_S):

@@ -37,8 +37,12 @@ class Stream:
         self.id = start["id"]
 
     def next(self):
-        line = self.response.readline()
-        return json.loads(line) if line else None
+        """The next event that is not about its way there."""
+        while True:
+            line = self.response.readline()
+            event = json.loads(line) if line else None
+            if event is None or event["event"] not in daemon.PROGRESS:
+                return event
 
     def answer(self, call, **body):
         return self.daemon.ask("POST", "/v1/runs/%s/calls/%d" % (self.id, call), body)

@@ -74,14 +74,16 @@ class Results(daemon.Case):
 
 class Streams(daemon.Case):
     def events(self, response):
-        return [json.loads(line) for line in response]
+        """All that are not about its way there."""
+        return [event for event in map(json.loads, response) if event["event"] not in daemon.PROGRESS]
 
     def test_lines_come_as_they_are_printed(self):
         response = self.stream("import time\nfor i in range(3):\n print(i, flush=True); time.sleep(0.5)")
         start = json.loads(response.readline())
         self.assertEqual(start["event"], "start")
         self.assertIn(start["id"], [run["id"] for run in self.daemon.runs()])
-        first = json.loads(response.readline())
+        first = next(event for event in map(json.loads, response)
+                     if event["event"] not in daemon.PROGRESS)
         self.assertEqual((first["event"], first["stream"], first["data"][0]), ("output", "stdout", "0"))
         self.assertTrue(self.daemon.runs(), "it came when all was over")
         rest = self.events(response)
