@@ -13,9 +13,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#define DEPTH_MAX  200
-#define VISITS_MAX 2000000
-
 static const uint64_t beneath = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
 
 /* ---- acting as the guest's uid: per thread, and undone at the end of the scope ---------- */
@@ -92,7 +89,7 @@ static int open_by_parts(int root, const char *path, uint64_t flags, uint64_t mo
 	return openat(dir, path, (int)flags | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
 }
 
-static int open_beneath(int dir, const char *path, uint64_t flags, uint64_t mode)
+int workspace_open_beneath(int dir, const char *path, uint64_t flags, uint64_t mode)
 {
 	struct open_how how = { .flags = flags | O_CLOEXEC, .mode = mode, .resolve = beneath };
 	int fd = SYS(sys_openat2, dir, path, &how);
@@ -100,10 +97,9 @@ static int open_beneath(int dir, const char *path, uint64_t flags, uint64_t mode
 	return fd < 0 && errno == ENOSYS ? open_by_parts(dir, path, flags, mode) : fd;
 }
 
-/* Make and open the directory that will hold `name`; *ret_leaf is the last part. */
-static int open_parent(int root, const char *name, const char **ret_leaf, struct err *e)
+int workspace_open_parent(int root, const char *name, const char **ret_leaf, struct err *e)
 {
-	auto_close int dir = open_beneath(root, ".", O_PATH | O_DIRECTORY, 0);
+	auto_close int dir = workspace_open_beneath(root, ".", O_PATH | O_DIRECTORY, 0);
 	char part[NAME_MAX + 1];
 
 	while (dir >= 0) {
@@ -115,7 +111,7 @@ static int open_parent(int root, const char *name, const char **ret_leaf, struct
 		(void)snprintf(part, sizeof(part), "%.*s", (int)(slash - name), name);
 		if (mkdirat(dir, part, 0755) < 0 && errno != EEXIST)
 			break;
-		int next = open_beneath(dir, part, O_PATH | O_DIRECTORY, 0);
+		int next = workspace_open_beneath(dir, part, O_PATH | O_DIRECTORY, 0);
 		(void)close(dir);
 		dir = next;
 		name = slash + 1;
@@ -145,10 +141,10 @@ static int create(const struct workspace *ws, const char *name, struct err *e)
 
 	if (workspace_check_name(name, e) < 0)
 		return -1;
-	auto_close int dir = open_parent(ws->fd, name, &leaf, e);
+	auto_close int dir = workspace_open_parent(ws->fd, name, &leaf, e);
 	if (dir < 0)
 		return -1;
-	auto_close int fd = open_beneath(
+	auto_close int fd = workspace_open_beneath(
 		dir, leaf, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0644);
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -208,8 +204,8 @@ int workspace_open(const struct workspace *ws, const char *name, uint64_t max, s
 	if (workspace_check_name(name, e) < 0)
 		return -1;
 	/* O_NONBLOCK: a fifo must not hold us up before fstat() has seen what it is. */
-	auto_close int fd =
-		open_beneath(ws->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	auto_close int fd = workspace_open_beneath(
+		ws->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
 	if (fd < 0)
 		return err_sys(e, "%.100s", name);
 	if (fstat(fd, &st) < 0)
@@ -261,7 +257,7 @@ bool workspace_is_as_put(const struct workspace *ws, const char *name)
 	if (!strchr(name, '/'))
 		return fstatat(ws->fd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0 &&
 		       S_ISREG(st.st_mode) && is_old(&st);
-	fd = open_beneath(ws->fd, name, O_PATH | O_NOFOLLOW, 0);
+	fd = workspace_open_beneath(ws->fd, name, O_PATH | O_NOFOLLOW, 0);
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_old(&st);
 }
 
@@ -308,12 +304,13 @@ static void walk_entry(struct walk *w, int dir_fd, const char *name, size_t used
 		};
 		w->stop = !w->visit(&entry, w->arg);
 	} else if (S_ISDIR(st.st_mode)) {
-		int sub = open_beneath(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+		int sub = workspace_open_beneath(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+						 0);
 		if (sub < 0) {
 			note_missing(w);
 			return;
 		}
-		if (depth >= DEPTH_MAX) {
+		if (depth >= WORKSPACE_DEPTH_MAX) {
 			w->complete = false;
 			(void)close(sub);
 			return;
@@ -336,7 +333,7 @@ static void walk_dir(struct walk *w, int dir_fd, size_t used, int depth)
 	while (!w->stop && (d = readdir(dir))) {
 		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
 			continue;
-		if (++w->visits > VISITS_MAX) {
+		if (++w->visits > WORKSPACE_VISITS_MAX) {
 			w->complete = false;
 			w->stop = true;
 			break;
@@ -352,7 +349,7 @@ bool workspace_walk(const struct workspace *ws, const struct timespec *mark,
 {
 	auto_persona struct persona p = persona_enter(ws);
 	struct walk w = { .mark = mark, .visit = visit, .arg = arg, .complete = true };
-	int dir = open_beneath(ws->fd, ".", O_RDONLY | O_DIRECTORY, 0);
+	int dir = workspace_open_beneath(ws->fd, ".", O_RDONLY | O_DIRECTORY, 0);
 
 	if (dir < 0)
 		return false;
@@ -379,7 +376,7 @@ struct workspace_size workspace_measure(const struct workspace *ws,
 {
 	struct walk w = { .visit = below_stop, .complete = true };
 	struct measure m = { &w, stop };
-	int dir = open_beneath(ws->fd, ".", O_RDONLY | O_DIRECTORY, 0);
+	int dir = workspace_open_beneath(ws->fd, ".", O_RDONLY | O_DIRECTORY, 0);
 	struct statvfs fs;
 
 	w.arg = &m;

@@ -28,6 +28,15 @@ struct workspace {
 /* Relative, no "..", no empty part, not too long: what we accept from callers. */
 int workspace_check_name(const char *name, struct err *e) MUST_USE;
 
+enum { WORKSPACE_DEPTH_MAX = 200, WORKSPACE_VISITS_MAX = 2000000 }; /* of a tree that is walked */
+
+/* openat2() that stays below `dir` and follows no link; part by part where a filter forbids it. */
+int workspace_open_beneath(int dir, const char *path, uint64_t flags, uint64_t mode) MUST_USE;
+
+/* Make and open the directory that will hold `name`; *ret_leaf is the last part. */
+int workspace_open_parent(int root, const char *name, const char **ret_leaf,
+			  struct err *e) MUST_USE;
+
 /* Create or replace a file; directories above it are made.  Its time is set back (see changed). */
 int workspace_put(const struct workspace *ws, const char *name, const void *bytes, size_t len,
 		  struct err *e) MUST_USE;

@@ -1,22 +1,14 @@
-#include "keeper/filer.h"
+#include "keeper/filer_impl.h"
 
 #include "base/own.h"
-#include "engine/workspace.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
-struct filer {
-	int socket;
-	struct workspace workspace;
-	struct filer_request request;
-	uint64_t entries;
-	bool is_cut, is_gone; /* is_gone: nobody listens */
-	struct filer_answer answer;
-};
+/* ---- messages -------------------------------------------------------------------------- */
 
-static void say(struct filer *f, enum filer_kind kind, size_t len)
+void filer_say(struct filer *f, enum filer_kind kind, size_t len)
 {
 	f->answer.kind = kind;
 	f->answer.len = (uint32_t)len;
@@ -27,6 +19,48 @@ static void say(struct filer *f, enum filer_kind kind, size_t len)
 		return;
 	}
 }
+
+void filer_say_entry(struct filer *f, const char *path, const char *target, const struct stat *st)
+{
+	size_t size = strlen(path) + 1, more = target ? strlen(target) + 1 : 0;
+
+	memcpy(f->answer.bytes, path, size);
+	if (target)
+		memcpy(f->answer.bytes + size, target, more);
+	f->answer.size = (uint64_t)st->st_size;
+	f->answer.mode = st->st_mode;
+	f->answer.inode = st->st_ino;
+	f->answer.mtime_s = st->st_mtim.tv_sec;
+	f->answer.mtime_ns = (uint32_t)st->st_mtim.tv_nsec;
+	f->answer.ctime_s = st->st_ctim.tv_sec;
+	f->answer.ctime_ns = (uint32_t)st->st_ctim.tv_nsec;
+	filer_say(f, FILER_ENTRY, size + more);
+}
+
+static void say_error(struct filer *f, const struct err *e)
+{
+	f->answer.code = e->code;
+	f->answer.sys = e->sys;
+	memcpy(f->answer.bytes, e->msg, sizeof(e->msg));
+	filer_say(f, FILER_ERROR, sizeof(e->msg));
+}
+
+ssize_t filer_receive(struct filer *f, struct err *e)
+{
+	ssize_t n;
+
+	do
+		n = recv(f->socket, &f->piece, sizeof(f->piece), 0);
+	while (n < 0 && errno == EINTR);
+	if (n < (ssize_t)FILER_HEAD || (size_t)n != FILER_HEAD + f->piece.len ||
+	    (f->piece.kind != FILER_DATA && f->piece.kind != FILER_END)) {
+		f->is_gone = true;
+		return err_set(e, ERR_GONE, "it breaks off");
+	}
+	return f->piece.kind == FILER_DATA ? (ssize_t)f->piece.len : 0;
+}
+
+/* ---- what a run left ------------------------------------------------------------------- */
 
 static bool tell_entry(const struct workspace_entry *entry, void *arg)
 {
@@ -42,19 +76,21 @@ static bool tell_entry(const struct workspace_entry *entry, void *arg)
 	f->answer.size = entry->size;
 	f->answer.flag = entry->changed;
 	memcpy(f->answer.bytes, entry->path, size);
-	say(f, FILER_ENTRY, size);
+	filer_say(f, FILER_ENTRY, size);
 	return !f->is_gone;
 }
 
-static void list(struct filer *f)
+static int list(struct filer *f, struct err *e)
 {
 	struct timespec mark = { f->request.mark_s, f->request.mark_ns };
 
+	(void)e;
 	f->entries = 0;
 	f->is_cut = false;
 	bool complete = workspace_walk(&f->workspace, &mark, tell_entry, f);
 	f->answer.flag = f->is_cut || !complete;
-	say(f, FILER_END, 0);
+	filer_say(f, FILER_END, 0);
+	return 0;
 }
 
 static int read_file(struct filer *f, struct err *e)
@@ -76,43 +112,57 @@ static int read_file(struct filer *f, struct err *e)
 			return err_set(e, ERR_LIMIT, "%.100s: larger than may be read", name);
 		if (n == 0)
 			break;
-		say(f, FILER_DATA, (size_t)n);
+		filer_say(f, FILER_DATA, (size_t)n);
 	}
-	say(f, FILER_END, 0);
+	filer_say(f, FILER_END, 0);
 	return 0;
 }
 
-static void read_or_tell(struct filer *f)
+/* ---- requests -------------------------------------------------------------------------- */
+
+static const struct {
+	int (*serve)(struct filer *f, struct err *e);
+	bool takes; /* pieces, of which the rest is not read after an error */
+} requests[] = {
+	[FILER_LIST] = { list, false },
+	[FILER_READ] = { read_file, false },
+	[FILER_LOOK] = { filer_look, false },
+	[FILER_FETCH] = { filer_fetch, false },
+	[FILER_DIR] = { filer_dir, false },
+	[FILER_PUT] = { filer_put, true },
+	[FILER_MAKE_DIR] = { filer_make_dir, false },
+	[FILER_REMOVE] = { filer_remove, false },
+	[FILER_PACK] = { filer_pack, false },
+	[FILER_UNPACK] = { filer_unpack, true },
+};
+
+/* False: there is nobody to serve any more, or no way to go on. */
+static bool serve(struct filer *f)
 {
 	struct err e;
 
-	if (read_file(f, &e) == 0)
-		return;
-	f->answer.code = e.code;
-	f->answer.sys = e.sys;
-	memcpy(f->answer.bytes, e.msg, sizeof(e.msg));
-	say(f, FILER_ERROR, sizeof(e.msg));
+	if (requests[f->request.kind].serve(f, &e) == 0)
+		return true;
+	say_error(f, &e);
+	return !requests[f->request.kind].takes;
 }
 
 int filer_main(int socket, int workspace_fd)
 {
 	static struct filer f; /* large, and this process has one use */
 
-	f = (struct filer){ .socket = socket, .workspace.fd = workspace_fd };
+	f = (struct filer){ .socket = socket, .workspace.fd = workspace_fd, .open = -1 };
 	while (!f.is_gone) {
 		ssize_t n = recv(socket, &f.request, sizeof(f.request), 0);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return 0;
-		if (n != sizeof(f.request) || f.request.name[PATH_MAX - 1])
+		if (n != sizeof(f.request) || f.request.name[PATH_MAX - 1] ||
+		    f.request.kind < FILER_LIST || f.request.kind > FILER_UNPACK)
 			return 1;
-		if (f.request.kind == FILER_LIST)
-			list(&f);
-		else if (f.request.kind == FILER_READ)
-			read_or_tell(&f);
-		else
-			return 1;
+		if (!serve(&f))
+			return 0;
 	}
 	return 0;
 }

@@ -9,8 +9,14 @@
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+
+enum {
+	FILER_MEMORY = 128 << 20, /* what unpacks an archive does as the archive says */
+	HELPERS_MAX = 512,
+};
 
 struct helper {
 	struct keeper *keeper;
@@ -26,6 +32,7 @@ static void helper_free(struct helper *h)
 	while (*at != h)
 		at = &(*at)->next;
 	*at = h->next;
+	h->keeper->helper_count--;
 	loop_unwatch(h->keeper->loop, &h->end);
 	(void)keeper_reap(&h->pidfd, NULL, NULL, NULL);
 	free(h);
@@ -53,9 +60,9 @@ static int owner_of(uid_t *ret, const struct keeper *k, int workspace, struct er
 
 	if (fstat(workspace, &st) < 0)
 		return err_sys(e, "workspace");
-	bool is_ours = ids->own_uids ? st.st_uid >= ids->base &&
-					       st.st_uid < ids->base + 2 * ids->count
-				     : st.st_uid == geteuid();
+	bool is_ours = ids->own_uids
+			       ? st.st_uid >= ids->base && st.st_uid < ids->base + 2 * ids->count
+			       : st.st_uid == geteuid();
 	if (!S_ISDIR(st.st_mode) || !is_ours)
 		return err_set(e, ERR_DENIED, "that is no workspace");
 	*ret = st.st_uid;
@@ -66,7 +73,7 @@ static int owner_of(uid_t *ret, const struct keeper *k, int workspace, struct er
 static int confine(const struct keeper *k, int workspace, struct err *e)
 {
 	char path[32];
-	const struct landlock_rule rule = { path, LANDLOCK_READ };
+	const struct landlock_rule rule = { path, LANDLOCK_READ | LANDLOCK_WRITE };
 
 	if (k->host->landlock_abi < 1)
 		return 0;
@@ -78,10 +85,13 @@ static int confine(const struct keeper *k, int workspace, struct err *e)
 
 _Noreturn static void filer(const struct keeper *k, int socket, int workspace, uid_t uid)
 {
+	const struct rlimit memory = { FILER_MEMORY, FILER_MEMORY };
 	int keep[] = { socket, workspace };
 	struct err e;
 
 	(void)prctl(PR_SET_NAME, "vial-filer", 0, 0, 0);
+	(void)setrlimit(RLIMIT_DATA, &memory);
+	filer_prepare();
 	if (fds_close_except(0, keep, 2, &e) < 0 || confine(k, workspace, &e) < 0)
 		_exit(125);
 	if (k->host->ids.own_uids &&
@@ -102,6 +112,10 @@ int helper_filer(struct keeper *k, int workspace, struct err *e)
 
 	if (!h)
 		return err_sys(e, "filer");
+	if (k->helper_count >= HELPERS_MAX) {
+		free(h);
+		return err_set(e, ERR_BUSY, "%d filers are at work already", HELPERS_MAX);
+	}
 	struct clone_args args = {
 		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
 		.pidfd = (uintptr_t)&h->pidfd,
@@ -124,6 +138,7 @@ int helper_filer(struct keeper *k, int workspace, struct err *e)
 	}
 	h->next = k->helpers;
 	k->helpers = h;
+	k->helper_count++;
 	h->end = (struct watch){ .fd = h->pidfd, .on_ready = on_helper_end };
 	if (loop_watch(k->loop, &h->end, EPOLLIN, e) < 0) {
 		(void)pidfd_send_signal(h->pidfd, SIGKILL, NULL, 0);

@@ -36,6 +36,7 @@ struct keeper {
 	struct spare spares[KEEPER_SPARES_MAX]; /* by age, the eldest first */
 	size_t spare_count;
 	struct helper *helpers;
+	unsigned helper_count;
 	void (*on_ready)(void *arg);
 	void *arg;
 	struct err fatal; /* why the loop stopped, if not by wish */

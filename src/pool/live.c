@@ -52,6 +52,7 @@ struct live {
 	struct watch control, streams[2];
 	uint32_t control_events;
 	struct timer due;
+	struct filings filings;
 };
 
 static const struct occupant_kind live_kind;
@@ -82,6 +83,8 @@ static void live_free(struct live *live)
 		mute(&live->occupant);
 		occupant_detach(&live->occupant);
 	}
+	if (live->filings.list.next)
+		filings_done(&live->filings, live->occupant.pool->loop);
 	buf_done(&live->go.bytes);
 	buf_done(&live->messages.bytes);
 	buf_done(&live->in);
@@ -98,11 +101,14 @@ static void free_occupant(struct occupant *t)
 
 static void finish(struct occupant *t, const struct err *why)
 {
+	static const struct err ended = { ERR_GONE, 0,
+					  "the interpreter ended, and its files are gone" };
 	struct live *live = live_of(t);
 	bool never_was = why && !live->was_ready && !live->end.was_told;
 	const struct err copy = why ? *why : (struct err){ 0 };
 
 	mute(t);
+	filings_end(&live->filings, &ended);
 	occupant_detach(t);
 	t->kept->failed += never_was;
 	live->events.on_end(never_was ? NULL : &live->end, never_was ? &copy : NULL,
@@ -479,6 +485,31 @@ static void on_ended(struct occupant *t, const struct wire_ended *ended, bool is
 
 static const struct occupant_kind live_kind = { begin, on_ended, mute, finish, free_occupant };
 
+/* ---- its files ------------------------------------------------------------------------- */
+
+struct live *live_of_occupant(struct occupant *t)
+{
+	return t && t->kind == &live_kind ? live_of(t) : NULL;
+}
+
+struct filings *live_filings(struct live *live)
+{
+	return &live->filings;
+}
+
+struct loop *live_loop(struct live *live)
+{
+	return live->occupant.pool->loop;
+}
+
+bool live_order_filer(struct live *live)
+{
+	return live->state == LIVE_READY && !live->occupant.is_failed &&
+	       pool_tell(live->occupant.box, WIRE_FILES, NULL);
+}
+
+/* ---- its making ------------------------------------------------------------------------ */
+
 static int no_sessions(const struct runtime *rt, struct err *e)
 {
 	auto_buf struct buf others = BUF_INIT(120);
@@ -516,6 +547,7 @@ int pool_live(struct live **ret, struct pool *pool, struct vial_job *job,
 	live->messages.bytes.max = SEND_MAX;
 	live->in.max = LIVE_LINE_MAX + sizeof(pool->chunk);
 	live->due.on_due = on_due;
+	filings_init(&live->filings);
 	if (pool_admit(&live->occupant, e) < 0)
 		return -1;
 	*ret = take_ptr(&live);

@@ -9,6 +9,7 @@
  *   supervise.c  one run under way: fed, read, watched, answered
  *   files.c      what it left in its workspace
  *   live.c       one that lives on: spoken to, listened to, ended
+ *   filing.c     the files of such a one
  *
  * A sandbox ends with its occupant: KILL is sent whatever a guest said of its own end.
  * Whoever calls on_end returns at once, up to the loop: the owner may free the pool there.
@@ -273,3 +274,26 @@ void run_fail(struct run *run, const struct err *why);
 void run_free(struct run *run);
 DEFINE_CLEANUP(struct run *, run_free)
 DEFINE_CLEANUP(struct pool *, pool_free)
+
+/* ---- live.c, filing.c ------------------------------------------------------------------ */
+
+struct filing;
+
+struct filings { /* of one live sandbox */
+	struct link list; /* in the order they came */
+	unsigned count;
+	int spare;        /* a filer that has nothing to do; -1: none */
+	struct timer spare_due;
+	struct filing *told; /* its owner is being called; it forgets by changing this */
+};
+
+struct live *live_of_occupant(struct occupant *t); /* NULL: it is none */
+struct filings *live_filings(struct live *live);
+struct loop *live_loop(struct live *live);
+bool live_order_filer(struct live *live); /* false: not now */
+
+void filings_init(struct filings *all);
+void filings_given(struct filings *all, int fd); /* a filer; takes it */
+bool filings_refused(struct filings *all, const struct err *why); /* false: nobody waits for one */
+void filings_end(struct filings *all, const struct err *why);
+void filings_done(struct filings *all, struct loop *loop); /* nobody is told */

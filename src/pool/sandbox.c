@@ -313,6 +313,8 @@ static void hear(struct pool *pool, const struct wire_msg *msg, int *fds, size_t
 {
 	struct sandbox *box = sandbox_find(pool, msg->box);
 	struct run *run = run_of(box ? box->occupant : NULL);
+	struct live *live =
+		box && box->state == SANDBOX_TAKEN ? live_of_occupant(box->occupant) : NULL;
 
 	if (!box) /* what is said of one that is gone */
 		return;
@@ -321,7 +323,8 @@ static void hear(struct pool *pool, const struct wire_msg *msg, int *fds, size_t
 		on_armed(box, fds, fd_count);
 		break;
 	case WIRE_FAILED:
-		on_failed(box, &msg->failed);
+		if (!live || !filings_refused(live_filings(live), &msg->failed))
+			on_failed(box, &msg->failed);
 		break;
 	case WIRE_ENDED:
 		on_ended(box, &msg->ended);
@@ -329,6 +332,8 @@ static void hear(struct pool *pool, const struct wire_msg *msg, int *fds, size_t
 	case WIRE_FILER:
 		if (run && run->phase == PHASE_FILES && *fd_count > 0)
 			files_given(run, fds[--*fd_count]);
+		else if (live && *fd_count > 0)
+			filings_given(live_filings(live), fds[--*fd_count]);
 		break;
 	default:
 		break;
