@@ -12,7 +12,7 @@
  *   LOOK      ENTRY: a file is open, and may be fetched from
  *   FETCH     many DATA, then END; fewer bytes than asked for when it has become shorter
  *   DIR       many ENTRY, then END (flag: something was left out): all there is in a directory
- *   PUT       takes DATA and END; then END.  Nothing is seen of the file before that
+ *   PUT       takes DATA and END; then END (flag: there was one).  Nothing is seen of it before
  *   MAKE_DIR  END (flag: it was there)
  *   REMOVE    END
  *   PACK      many DATA, then END: an archive of what is below

@@ -229,6 +229,7 @@ static int check_room(const struct filer *f, struct err *e)
 int filer_put(struct filer *f, struct err *e)
 {
 	AUTO(upload_done) struct upload u = UPLOAD_INIT;
+	struct stat st;
 	ssize_t n;
 
 	if (check_room(f, e) < 0 || upload_begin(&u, f, f->request.name, e) < 0)
@@ -236,7 +237,10 @@ int filer_put(struct filer *f, struct err *e)
 	while ((n = filer_receive(f, e)) > 0)
 		if (upload_write(&u, f->piece.bytes, (size_t)n, e) < 0)
 			return -1;
-	if (n < 0 || upload_end(&u, f->request.mode, e) < 0)
+	if (n < 0)
+		return -1;
+	f->answer.flag = fstatat(u.dir, u.leaf, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (upload_end(&u, f->request.mode, e) < 0)
 		return -1;
 	filer_say(f, FILER_END, 0);
 	return 0;

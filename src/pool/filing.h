@@ -40,7 +40,7 @@ struct filing_entry {
 };
 
 struct filing_end {
-	bool flag;      /* DIR: something was left out; MAKE_DIR: it was there */
+	bool flag;      /* DIR: something was left out; PUT, MAKE_DIR: it was there before */
 	uint64_t count; /* UNPACK: entries made */
 };
 

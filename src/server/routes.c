@@ -4,6 +4,8 @@
 #include "server/server.h"
 #include "server/session_request.h"
 
+#define FILE_BODY_MAX (1ull << 40) /* a workspace is no larger */
+
 const struct route routes[] = {
 #define ROUTE(method, path, handle, body_max, scopes, summary) \
 	{ method, path, handle, body_max, summary, NULL, scopes },

@@ -4,6 +4,7 @@
 #include "server/session.h"
 
 #include "server/request.h"
+#include "server/transfer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,6 +58,7 @@ void session_drop(struct session *s)
 	buf_done(&s->early[1]);
 	if (!in)
 		return;
+	transfers_end(s, "the session's files are gone: it was reset, closed, or lost");
 	in->session = NULL;
 	live_end(in->live);
 }
@@ -231,9 +233,7 @@ static void answer_waiters(struct session *s)
 
 	while ((w = TAILQ_FIRST(&s->waiters))) {
 		TAILQ_REMOVE(&s->waiters, w, link);
-		exchange_on_gone(w->x, NULL, NULL);
-		reply_session(w->x, w->status, s);
-		free(w);
+		w->tell(w, NULL);
 	}
 }
 
@@ -243,8 +243,7 @@ static void fail_waiters(struct session *s, const struct failure *f)
 
 	while ((w = TAILQ_FIRST(&s->waiters))) {
 		TAILQ_REMOVE(&s->waiters, w, link);
-		exchange_fail(w->x, f);
-		free(w);
+		w->tell(w, f);
 	}
 }
 
@@ -298,14 +297,30 @@ static void on_waiter_gone(void *arg)
 		session_close(s, "whoever made it has gone"); /* nobody knows its name */
 }
 
+static void answer_waiter(struct waiter *w, const struct failure *f)
+{
+	exchange_on_gone(w->x, NULL, NULL);
+	if (f)
+		exchange_fail(w->x, f);
+	else
+		reply_session(w->x, w->status, w->session);
+	free(w);
+}
+
+void session_await(struct session *s, struct waiter *w)
+{
+	w->session = s;
+	TAILQ_INSERT_TAIL(&s->waiters, w, link);
+}
+
 int session_wait(struct session *s, struct exchange *x, unsigned status, struct err *e)
 {
 	struct waiter *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return err_sys(e, "session");
-	*w = (struct waiter){ .session = s, .x = x, .status = status };
-	TAILQ_INSERT_TAIL(&s->waiters, w, link);
+	*w = (struct waiter){ .x = x, .status = status, .tell = answer_waiter };
+	session_await(s, w);
 	exchange_on_gone(x, on_waiter_gone, w);
 	return 0;
 }
@@ -314,7 +329,8 @@ int session_wait(struct session *s, struct exchange *x, unsigned status, struct 
 
 static void watch_time(struct session *s)
 {
-	bool is_busy = !TAILQ_EMPTY(&s->steps) || !TAILQ_EMPTY(&s->waiters);
+	bool is_busy =
+		!TAILQ_EMPTY(&s->steps) || !TAILQ_EMPTY(&s->waiters) || !LIST_EMPTY(&s->transfers);
 	uint64_t now = loop_now(), from = is_busy ? now : s->used_us;
 	uint64_t due = from + s->options.idle_ms * 1000;
 	struct err ignored;
@@ -405,14 +421,9 @@ int session_create(struct session **ret, struct server *server, const struct ten
 void session_free(struct session *s)
 {
 	struct server *server = s->server;
-	struct waiter *w;
 
 	while (!TAILQ_EMPTY(&s->steps))
 		step_free(TAILQ_FIRST(&s->steps));
-	while ((w = TAILQ_FIRST(&s->waiters))) {
-		TAILQ_REMOVE(&s->waiters, w, link);
-		free(w);
-	}
 	loop_cancel_timer(server->loop, &s->overdue);
 	loop_cancel_timer(server->loop, &s->starting);
 	loop_cancel_timer(server->loop, &s->pause);

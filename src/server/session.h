@@ -8,6 +8,7 @@
  *   step_json.c     how a step's result looks
  *   driver.c        what an interpreter says
  *   session_request.c  what callers say
+ *   transfer.c      files of a session on their way (transfer.h)
  *
  * An interpreter is a live sandbox (pool/live.h) and belongs to one session.  A session outlives
  * it: one that dies, or has to be killed, is replaced when the next step comes.  Whoever is
@@ -25,6 +26,7 @@ struct interpreter {
 	struct server *server;
 	struct live *live; /* NULL: it has ended */
 	bool is_ready;
+	bool is_touched;       /* files were put there, or taken away */
 	uint64_t last_number;  /* of a step */
 	uint64_t strays;       /* messages that nobody had asked for; */
 	uint64_t stray_bytes;  /* in all */
@@ -32,13 +34,17 @@ struct interpreter {
 	LIST_ENTRY(interpreter) link;
 };
 
-/* A request that is answered when there is an interpreter. */
+/* A request that goes on when there is an interpreter. */
 struct waiter {
 	struct session *session;
 	struct exchange *x;
 	unsigned status;
+	/* It is ready (NULL), or will not be; the waiter is out of the queue, and its owner's. */
+	void (*tell)(struct waiter *w, const struct failure *f);
 	TAILQ_ENTRY(waiter) link;
 };
+
+struct transfer;
 
 struct session {
 	struct server *server;
@@ -55,6 +61,7 @@ struct session {
 	TAILQ_HEAD(, step) steps;        /* in the order they came; only the first may have begun */
 	unsigned step_count;
 	TAILQ_HEAD(, waiter) waiters;
+	LIST_HEAD(, transfer) transfers; /* of files, also those that wait */
 	struct buf early[2];  /* printed while no step ran */
 	struct timer overdue; /* it has been idle, or has lived, long enough */
 	struct timer starting; /* so long may an interpreter take */
@@ -114,6 +121,9 @@ void session_extend(struct session *s, uint64_t ms);
 /* Answer with the session when its interpreter is ready. */
 int session_wait(struct session *s, struct exchange *x, unsigned status, struct err *e) MUST_USE;
 
+/* Be told when there is an interpreter, which session_start() brings.  Its owner minds the client. */
+void session_await(struct session *s, struct waiter *w);
+
 /* These may end the session, if it has never begun: it is not to be touched after them. */
 void session_start(struct session *s); /* bring it an interpreter, if it has none */
 void session_next(struct session *s);  /* the next step, if it can begin */
@@ -128,6 +138,8 @@ void session_close(struct session *s, const char *why); /* the same, and the ses
 /* ---- sessions.c ------------------------------------------------------------------------ */
 
 void reply_session(struct exchange *x, unsigned status, const struct session *s);
+/* NULL: it has been answered that there is none. */
+struct session *session_of(struct exchange *x, struct server *server);
 
 /* That of a tenant with this name; NULL: none. */
 struct session *sessions_named(const struct server *server, const struct tenant *tenant,

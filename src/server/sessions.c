@@ -58,8 +58,7 @@ void reply_session(struct exchange *x, unsigned status, const struct session *s)
 	exchange_reply(x, status, &text);
 }
 
-/* NULL: it has been answered that there is none. */
-static struct session *find_session(struct exchange *x, struct server *server)
+struct session *session_of(struct exchange *x, struct server *server)
 {
 	const char *id = exchange_id(x);
 	struct failure f = { .status = 0 };
@@ -165,7 +164,7 @@ void sessions_get(struct exchange *x, void *arg)
 
 void session_get(struct exchange *x, void *arg)
 {
-	const struct session *s = find_session(x, arg);
+	const struct session *s = session_of(x, arg);
 
 	if (s)
 		reply_session(x, 200, s);
@@ -173,7 +172,7 @@ void session_get(struct exchange *x, void *arg)
 
 void session_delete(struct exchange *x, void *arg)
 {
-	struct session *s = find_session(x, arg);
+	struct session *s = session_of(x, arg);
 
 	if (!s)
 		return;
@@ -184,7 +183,7 @@ void session_delete(struct exchange *x, void *arg)
 
 void session_interrupt_post(struct exchange *x, void *arg)
 {
-	struct session *s = find_session(x, arg);
+	struct session *s = session_of(x, arg);
 	auto_buf struct buf text = BUF_INIT(128);
 	struct json j = { .out = &text };
 
@@ -202,7 +201,7 @@ void session_interrupt_post(struct exchange *x, void *arg)
 
 void session_reset_post(struct exchange *x, void *arg)
 {
-	struct session *s = find_session(x, arg);
+	struct session *s = session_of(x, arg);
 	struct failure f = { .status = 409 };
 
 	if (!s)
@@ -216,7 +215,8 @@ void session_reset_post(struct exchange *x, void *arg)
 	s->episodes++;
 	session_use(s);
 	(void)err_set(&f.err, ERR_GONE, "the session was reset");
-	if (!s->interpreter || s->interpreter->last_number > 0 || !TAILQ_EMPTY(&s->steps))
+	if (!s->interpreter || s->interpreter->last_number > 0 || s->interpreter->is_touched ||
+	    !TAILQ_EMPTY(&s->steps))
 		session_stop(s, &f);
 	if (s->interpreter && s->interpreter->is_ready) {
 		reply_session(x, 200, s); /* nothing has ever run in it: it is fresh */
@@ -231,7 +231,7 @@ void session_reset_post(struct exchange *x, void *arg)
 
 void session_extend_post(struct exchange *x, void *arg)
 {
-	struct session *s = find_session(x, arg);
+	struct session *s = session_of(x, arg);
 	struct failure f = { .status = 0 };
 	auto_buf struct buf body = BUF_INIT(4096);
 	uint64_t ms = 0;
@@ -274,7 +274,7 @@ static int read_step(struct step_request *ret, const struct session *s, struct e
 
 void session_runs_post(struct exchange *x, void *arg)
 {
-	struct session *s = find_session(x, arg);
+	struct session *s = session_of(x, arg);
 	struct step_request request;
 	struct failure f = { .status = 0 };
 	struct step *step;
