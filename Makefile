@@ -30,9 +30,10 @@ bench: ## cold starts beside plain python3, bubblewrap, crun and docker
 	@$(MAKE) --no-print-directory all && ninja -C $(BUILD) --quiet bench-spawn
 	@tests/bench/run
 
-fuzz: ## libFuzzer on every parser, FUZZ_SECONDS=60 each
+fuzz: all ## libFuzzer on every parser, schemathesis on the whole; FUZZ_SECONDS=60 each
 	@tools/install-deps fuzz
 	@tools/fuzz
+	@tools/fuzz-http
 
 soak: all ## RUNS=5000 sandboxes, 20000 of a daemon, kills; then look for what is left
 	@tools/soak $(RUNS)

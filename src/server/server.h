@@ -68,6 +68,7 @@ void session_archive_get(struct exchange *x, void *arg);
 void session_archive_post(struct exchange *x, void *arg);
 void run_calls_post(struct exchange *x, void *arg);
 void languages_get(struct exchange *x, void *arg);
+void openapi_get(struct exchange *x, void *arg);
 void environments_get(struct exchange *x, void *arg);
 void health_get(struct exchange *x, void *arg);
 void ready_get(struct exchange *x, void *arg);

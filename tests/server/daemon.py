@@ -10,6 +10,8 @@ import tempfile
 import time
 import unittest
 
+import contract
+
 VIAL = None      # set by `run`
 PATIENCE_S = 30  # a hang, not a measure of speed
 PROGRESS = ("queued", "started", "heartbeat")  # events that depend on how busy a server is
@@ -111,7 +113,10 @@ class Daemon:
             made.request(method, path, body, headers)
             response = made.getresponse()
             text = response.read()
-            return response.status, json.loads(text) if text else None, dict(response.getheaders())
+            answer = json.loads(text) if text else None
+            if text and response.getheader("Content-Type") == "application/json":
+                contract.check_answer(method, path, response.status, answer)
+            return response.status, answer, dict(response.getheaders())
         finally:
             if not connection:
                 made.close()
