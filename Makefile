@@ -2,7 +2,7 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 
-.PHONY: all run tour test bench fuzz soak install format tidy clean help
+.PHONY: all run tour test bench fuzz soak wheel install format tidy clean help
 
 all: $(BUILD)/build.ninja ## build: build/vial, build/vial-server, libvial.so
 	@ninja -C $(BUILD) program
@@ -37,6 +37,10 @@ fuzz: all ## libFuzzer on every parser, schemathesis on the whole; FUZZ_SECONDS=
 
 soak: all ## RUNS=5000 sandboxes, 20000 of a daemon, kills; then look for what is left
 	@tools/soak $(RUNS)
+
+wheel: ## the Python package with the programs in it: dist/
+	@tools/install-deps wheel
+	@tools/wheel
 
 install: $(BUILD)/build.ninja ## DESTDIR= PREFIX=/usr/local
 	@meson configure $(BUILD) --prefix=$(PREFIX)

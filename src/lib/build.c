@@ -241,13 +241,27 @@ static int read_own(struct build *b, struct err *e)
 	return read_dir(b, dir, b->want->locked, e) < 0 ? err_context(e, "%s", b->name) : 1;
 }
 
+/* Beside the program itself: it may have come by itself, in a package of another kind. */
+static int find_beside(char *ret, size_t size, const char *name)
+{
+	ssize_t len = readlink("/proc/self/exe", ret, size - 1);
+
+	if (len <= 0)
+		return -1;
+	ret[len] = '\0';
+	char *end = strrchr(ret, '/');
+	size_t room = end ? size - (size_t)(end - ret) : 0;
+	int n = end ? snprintf(end, room, "/environments/%s", name) : -1;
+	return n < 0 || (size_t)n >= room ? -1 : access(ret, F_OK);
+}
+
 /* What vial ships under this name; 1: there is something. */
 static int read_shipped(struct build *b, struct err *e)
 {
 	char path[512];
 
 	(void)snprintf(path, sizeof(path), "%s/environments/%s", VIAL_DATADIR, b->name);
-	if (access(path, F_OK) < 0)
+	if (access(path, F_OK) < 0 && find_beside(path, sizeof(path), b->name) < 0)
 		return 0;
 	return read_path(b, path, e) < 0 ? -1 : 1;
 }

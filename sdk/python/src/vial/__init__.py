@@ -13,6 +13,7 @@ vial.nemo, vial.claw and vial.codemie.
 """
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ._default import default
@@ -38,12 +39,25 @@ from .results import ChangedFile, ExceptionInfo, ExportedFile, Frame, Result
 from .rich import Opaque, Rich
 from .streams import AsyncStream, Stream
 
-__version__ = "0.1.0"
-
 
 def run(code: str, language: str = "python", **options: Any) -> Result:
     """Sandbox.run() of this process's default sandbox."""
     return default().run(code, language, **options)
+
+
+@functools.cache
+def _find_version() -> str:
+    from importlib import metadata
+    try:
+        return metadata.version("vial")
+    except metadata.PackageNotFoundError:
+        return "unknown"  # not installed: run from its source
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":  # found out when somebody asks: that takes time
+        return _find_version()
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 
 __all__ = [
