@@ -44,7 +44,7 @@ def check(name, value):
 
 @functools.lru_cache(None)
 def _patterns():
-    return [(re.compile(re.sub(r"{\w+}", "[^/]+", path) + "$"), operations)
+    return [(re.compile(re.sub(r"{\w+}", "[^/]+", path.replace("{path}", ".+")) + "$"), operations)
             for path, operations in document()["paths"].items()]
 
 
