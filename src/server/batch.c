@@ -13,6 +13,7 @@
 #include "server/batch_request.h"
 #include "server/event.h"
 #include "server/id.h"
+#include "server/idempotency.h"
 #include "server/record.h"
 #include "server/server.h"
 
@@ -525,8 +526,10 @@ void batch_post(struct exchange *x, void *arg)
 	struct failure f = { .status = 0 };
 	struct batch *b = NULL;
 	size_t len;
-	const char *body = exchange_body(x, &len);
 
+	if (!idempotency_admit(s->idempotency, x))
+		return;
+	const char *body = exchange_body(x, &len);
 	const struct batch_place place = { s->host, &s->environments, pool_refuses };
 	if (batch_plan_read(&plan, &place, body, len, &f) < 0) {
 		exchange_fail(x, &f);

@@ -30,9 +30,54 @@ static void tell_gone(struct exchange *x)
 	void (*on_gone)(void *) = x->on_gone;
 
 	x->is_gone = true;
+	if (x->witness)
+		return;
 	x->on_gone = NULL;
 	if (on_gone)
 		on_gone(x->on_gone_arg);
+}
+
+/* ---- a copy of the answer --------------------------------------------------------------- */
+
+void exchange_keep(struct exchange *x, struct witness *w)
+{
+	x->witness = w;
+}
+
+static void exchange_free(struct exchange *x);
+
+/* The answer is over, and so is an exchange that had nobody else to answer. */
+static void tell_done(struct exchange *x, bool is_whole)
+{
+	struct witness *w = take_ptr(&x->witness);
+
+	if (w)
+		w->on_done(w, is_whole);
+	if (x->is_alone) {
+		TAILQ_REMOVE(&x->http->alone, x, link);
+		exchange_free(x);
+	}
+}
+
+static void tell_answer(struct exchange *x, unsigned status, const char *type)
+{
+	if (x->witness)
+		x->witness->on_answer(x->witness, status, type);
+}
+
+static void tell_more(struct exchange *x, const char *bytes, size_t len)
+{
+	if (x->witness && len)
+		x->witness->on_more(x->witness, bytes, len);
+}
+
+void exchange_forget(struct exchange *x)
+{
+	void (*on_gone)(void *) = take_ptr(&x->on_gone);
+
+	if (on_gone)
+		on_gone(x->on_gone_arg);
+	tell_done(x, false);
 }
 
 static void resume(struct exchange *x)
@@ -409,6 +454,16 @@ enum MHD_Result exchange_on_request(void *http, struct MHD_Connection *mhd, cons
 	return taken;
 }
 
+static void exchange_free(struct exchange *x)
+{
+	x->http->bodies -= x->charged;
+	if (x->response)
+		MHD_destroy_response(x->response);
+	buf_done(&x->body);
+	buf_done(&x->pending);
+	free(x);
+}
+
 static void tell_end(const struct exchange *x, enum MHD_RequestTerminationCode why)
 {
 	const struct http_options *o = &x->http->options;
@@ -446,15 +501,17 @@ void exchange_on_completed(void *arg, struct MHD_Connection *mhd, void **state,
 	loop_unwatch(http->loop, &x->hangup);
 	TAILQ_REMOVE(&http->exchanges, x, link);
 	http->state.exchanges--;
-	http->bodies -= x->charged;
 	x->conn->is_busy = false;
 	x->conn->is_garbled = false;
 	conn_allow(x->conn, http->options.idle_ms);
-	if (x->response)
-		MHD_destroy_response(x->response);
-	buf_done(&x->body);
-	buf_done(&x->pending);
-	free(x);
+	if (!x->witness) {
+		exchange_free(x);
+		return;
+	}
+	x->is_alone = true;
+	x->mhd = NULL;
+	x->conn = NULL;
+	TAILQ_INSERT_TAIL(&http->alone, x, link);
 }
 
 /* ---- for handlers ---------------------------------------------------------------------- */
@@ -489,6 +546,11 @@ int64_t exchange_announced(const struct exchange *x)
 	return announced > INT64_MAX ? INT64_MAX : (int64_t)announced;
 }
 
+const char *exchange_path(const struct exchange *x)
+{
+	return x->path;
+}
+
 const char *exchange_body(const struct exchange *x, size_t *ret_len)
 {
 	*ret_len = x->body.len;
@@ -497,12 +559,12 @@ const char *exchange_body(const struct exchange *x, size_t *ret_len)
 
 const char *exchange_header(const struct exchange *x, const char *name)
 {
-	return MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, name);
+	return x->mhd ? MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, name) : NULL;
 }
 
 const char *exchange_query(const struct exchange *x, const char *name)
 {
-	return MHD_lookup_connection_value(x->mhd, MHD_GET_ARGUMENT_KIND, name);
+	return x->mhd ? MHD_lookup_connection_value(x->mhd, MHD_GET_ARGUMENT_KIND, name) : NULL;
 }
 
 const char *exchange_type(const struct exchange *x)
@@ -609,7 +671,13 @@ static struct MHD_Response *response_of(struct exchange *x, struct buf *json)
 void exchange_reply_text(struct exchange *x, unsigned status, const char *type, struct buf *text)
 {
 	x->on_gone = NULL;
-	respond(x, status, type, response_of(x, text));
+	tell_answer(x, status, type);
+	tell_more(x, buf_str(text), text->len);
+	if (x->is_alone)
+		buf_done(text);
+	else
+		respond(x, status, type, response_of(x, text));
+	tell_done(x, true);
 }
 
 void exchange_reply(struct exchange *x, unsigned status, struct buf *json)
@@ -630,14 +698,22 @@ static void fail_now(struct exchange *x, const struct failure *f)
 	json_close(&j);
 	buf_add_char(&text, '\n');
 
+	x->on_gone = NULL;
+	x->refused = f->err.code;
+	tell_answer(x, failure_status(f), "application/json");
+	tell_more(x, buf_str(&text), text.len);
+	if (x->is_alone) {
+		buf_done(&text);
+		tell_done(x, true);
+		return;
+	}
 	struct MHD_Response *response = response_of(x, &text);
 	if (response && f->allow[0])
 		(void)add_header(response, "Allow", f->allow);
 	if (response && f->err.code == ERR_BUSY)
 		(void)add_header(response, "Retry-After", "1");
-	x->on_gone = NULL;
-	x->refused = f->err.code;
 	respond(x, failure_status(f), "application/json", response);
+	tell_done(x, true);
 }
 
 void exchange_fail(struct exchange *x, const struct failure *f)
@@ -687,6 +763,9 @@ static ssize_t take_pending(void *arg, uint64_t at, char *to, size_t room)
 void exchange_stream(struct exchange *x, const char *type)
 {
 	x->pending = (struct buf)BUF_INIT(SIZE_MAX / 2); /* exchange_send() knows the bound */
+	tell_answer(x, 200, type);
+	if (x->is_alone)
+		return;
 	respond(x, 200, type,
 		MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, take_pending, x,
 						  NULL));
@@ -709,8 +788,13 @@ bool exchange_send(struct exchange *x, const char *bytes, size_t len)
 {
 	size_t pending = x->pending.len - x->sent;
 
+	if (x->is_alone) {
+		tell_more(x, bytes, len);
+		return true;
+	}
 	if (pending > x->http->options.pending_max || len > x->http->options.pending_max - pending)
 		return false;
+	tell_more(x, bytes, len);
 	add_pending(x, bytes, len);
 	return true;
 }
@@ -719,7 +803,10 @@ void exchange_finish(struct exchange *x, const char *bytes, size_t len)
 {
 	x->on_gone = NULL;
 	x->is_finished = true;
-	add_pending(x, bytes, len);
+	tell_more(x, bytes, len);
+	if (!x->is_alone)
+		add_pending(x, bytes, len);
+	tell_done(x, true);
 }
 
 void exchange_download(struct exchange *x, const struct download *d)
@@ -742,4 +829,5 @@ void exchange_break(struct exchange *x)
 	x->on_gone = NULL;
 	x->is_gone = true;
 	resume(x);
+	tell_done(x, false);
 }

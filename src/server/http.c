@@ -291,6 +291,7 @@ int http_create(struct http **ret, struct loop *loop, const struct http_options 
 			       .breather.on_due = on_breather };
 	TAILQ_INIT(&http->conns);
 	TAILQ_INIT(&http->exchanges);
+	TAILQ_INIT(&http->alone);
 	http->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL | MHD_USE_TURBO | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME,
 		0, NULL, NULL, exchange_on_request, http, MHD_OPTION_NOTIFY_CONNECTION,
@@ -325,6 +326,8 @@ void http_free(struct http *http)
 		(void)MHD_run(http->daemon);
 		MHD_stop_daemon(http->daemon);
 	}
+	while (!TAILQ_EMPTY(&http->alone))
+		exchange_forget(TAILQ_FIRST(&http->alone));
 	loop_cancel_timer(http->loop, &http->poke);
 	free(http);
 }

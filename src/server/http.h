@@ -78,6 +78,7 @@ const char *exchange_rest(const struct exchange *x); /* what "{name...}" stands 
 bool exchange_is_head(const struct exchange *x); /* of the answer only the head is sent */
 /* Bytes of the body as announced; -1: not said. */
 int64_t exchange_announced(const struct exchange *x);
+const char *exchange_path(const struct exchange *x); /* at most its first 127 bytes */
 const char *exchange_body(const struct exchange *x, size_t *ret_len);
 const char *exchange_type(const struct exchange *x); /* the body's Content-Type; NULL: not said */
 void exchange_drop_body(struct exchange *x); /* read and done with: memory for others */
@@ -99,6 +100,18 @@ struct body_events {
 /* Where the body of a route that streams goes; may call on_end at once, when there is none. */
 void exchange_take(struct exchange *x, const struct body_events *events);
 void exchange_more(struct exchange *x); /* there is room again */
+
+/*
+ * Who takes a copy of the answer.  From then on a client that goes takes nothing with it: the
+ * handler is not told, and what it answers is for the witness alone.
+ */
+struct witness {
+	void (*on_answer)(struct witness *w, unsigned status, const char *type);
+	void (*on_more)(struct witness *w, const char *bytes, size_t len); /* of its body */
+	void (*on_done)(struct witness *w, bool is_whole); /* once, last */
+};
+
+void exchange_keep(struct exchange *x, struct witness *w);
 
 /* Whom to tell when the client is gone before its answer; NULL: nobody. */
 void exchange_on_gone(struct exchange *x, void (*on_gone)(void *arg), void *arg);

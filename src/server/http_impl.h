@@ -50,6 +50,7 @@ struct http {
 	struct conn *arriving; /* during MHD_add_connection() */
 	TAILQ_HEAD(, conn) conns;
 	TAILQ_HEAD(, exchange) exchanges;
+	TAILQ_HEAD(, exchange) alone; /* whose clients are gone, and whose answers are awaited */
 	size_t bodies; /* bytes charged against options.bodies_max */
 	struct http_state state;
 	void (*on_idle)(void *arg);
@@ -88,6 +89,8 @@ struct exchange {
 	struct watch hangup; /* while suspended: nobody else looks at the socket */
 	void (*on_gone)(void *arg);
 	void *on_gone_arg;
+	struct witness *witness; /* NULL: none, or it has all */
+	bool is_alone;           /* there is no connection any more */
 
 	struct MHD_Response *response; /* until it is queued */
 	struct extra_header extra[EXTRA_HEADERS_MAX]; /* of the answer */
@@ -116,3 +119,4 @@ enum MHD_Result exchange_on_request(void *http, struct MHD_Connection *mhd, cons
 void exchange_on_completed(void *http, struct MHD_Connection *mhd, void **state,
 			   enum MHD_RequestTerminationCode why);
 void exchange_cut(struct exchange *x); /* as if its client had gone */
+void exchange_forget(struct exchange *x); /* one that is alone */

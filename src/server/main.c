@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "keeper/wire.h"
 #include "lib/host.h"
+#include "server/idempotency.h"
 #include "server/lockdown.h"
 #include "server/logged.h"
 #include "server/metrics.h"
@@ -235,6 +236,8 @@ static int open_server(struct server *s, const struct words *w, struct err *e)
 	if (name_environments(&s->environments, w, e) < 0 ||
 	    pool_create(&s->pool, s->loop, KEEPER_FD, s->host, &s->environments, &pool, e) < 0 ||
 	    http_create(&s->http, s->loop, &http, e) < 0 ||
+	    idempotency_create(&s->idempotency, s->loop,
+			       s->host->config->server->idempotency_window, e) < 0 ||
 	    metrics_create(&s->metrics, &s->environments, routes, e) < 0)
 		return -1;
 	s->start_us = loop_now();
@@ -293,6 +296,7 @@ static void finish(struct process *p)
 	shelver_free(s->shelf.shelver);
 	shelf_done(&s->shelf);
 	versions_free(s->versions);
+	idempotency_free(s->idempotency);
 	metrics_free(s->metrics);
 	closep(&s->self);
 	environments_done(&s->environments);

@@ -1,6 +1,7 @@
 #include "server/metrics.h"
 
 #include "server/exposition.h"
+#include "server/idempotency.h"
 #include "server/ready.h"
 #include "server/record.h"
 #include "server/self.h"
@@ -406,6 +407,21 @@ static void write_http_bytes_in(const struct page *p)
 static void write_http_bytes_out(const struct page *p)
 {
 	add(p, (double)p->m->bytes_out);
+}
+
+static void write_idempotency_replays(const struct page *p)
+{
+	add(p, (double)idempotency_state(p->server->idempotency).replays);
+}
+
+static void write_idempotency_entries(const struct page *p)
+{
+	add(p, (double)idempotency_state(p->server->idempotency).entries);
+}
+
+static void write_idempotency_bytes(const struct page *p)
+{
+	add(p, (double)idempotency_state(p->server->idempotency).bytes);
 }
 
 /* ---- ... of the log -------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
  */
 #include "lib/result_json.h"
 #include "server/event.h"
+#include "server/idempotency.h"
 #include "server/record.h"
 #include "server/request.h"
 #include "server/server.h"
@@ -187,8 +188,10 @@ void runs_post(struct exchange *x, void *arg)
 	struct vial_job *job = NULL;
 	struct failure f = { .status = 0 };
 	size_t len;
-	const char *body = exchange_body(x, &len);
 
+	if (!idempotency_admit(s->idempotency, x))
+		return;
+	const char *body = exchange_body(x, &len);
 	if (request_parse(&job, REQUEST_RUN, s->host, &s->environments, body, len, &f) < 0) {
 		exchange_fail(x, &f);
 		return;

@@ -17,6 +17,7 @@ struct session; /* session.h */
 struct interpreter; /* likewise */
 struct versions; /* versions.h */
 struct metrics; /* metrics.h */
+struct idempotency; /* idempotency.h */
 
 enum { OUTCOME_COUNT = VIAL_CANCELLED + 1 };
 
@@ -28,6 +29,7 @@ struct server {
 	struct http *http;
 	struct log log;
 	struct metrics *metrics;
+	struct idempotency *idempotency;
 	int self; /* what the kernel says of this process: self.h */
 	uint64_t start_us;
 	uint64_t heartbeat_ms; /* of streams in which nothing happens */

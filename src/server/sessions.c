@@ -3,6 +3,8 @@
  */
 #include "server/session.h"
 
+#include "server/idempotency.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -133,8 +135,10 @@ void sessions_post(struct exchange *x, void *arg)
 	struct session *s = NULL;
 	struct failure f = { .status = 0 };
 	size_t len;
-	const char *body = exchange_body(x, &len);
 
+	if (!idempotency_admit(server->idempotency, x))
+		return;
+	const char *body = exchange_body(x, &len);
 	if (sessions_make(&s, server, exchange_tenant(x), body, len, &f) < 0 || !s) {
 		exchange_fail(x, &f);
 		return;
@@ -274,11 +278,14 @@ static int read_step(struct step_request *ret, const struct session *s, struct e
 
 void session_runs_post(struct exchange *x, void *arg)
 {
-	struct session *s = session_of(x, arg);
+	struct server *server = arg;
 	struct step_request request;
 	struct failure f = { .status = 0 };
 	struct step *step;
 
+	if (!idempotency_admit(server->idempotency, x))
+		return;
+	struct session *s = session_of(x, server);
 	if (!s)
 		return;
 	if (read_step(&request, s, x, &f) < 0) {
