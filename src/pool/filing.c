@@ -163,7 +163,7 @@ void filing_send_end(struct filing *f)
 
 static bool ask(struct filing *f)
 {
-	f->is_asked = !f->takes;
+	f->is_asked = !f->takes || f->is_ending;
 	return send(f->fd, &f->request, sizeof(f->request), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 

@@ -6,7 +6,7 @@ import pytest
 import vial
 
 PAIRS = [(vial.Sandbox, vial.AsyncSandbox), (vial.Session, vial.AsyncSession),
-         (vial.Stream, vial.AsyncStream)]
+         (vial.Stream, vial.AsyncStream), (vial.SessionFiles, vial.AsyncSessionFiles)]
 
 
 def public(kind):

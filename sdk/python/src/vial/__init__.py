@@ -35,6 +35,7 @@ from .errors import (
     VialError,
 )
 from .events import Call, Display, Event, Finished, Output, Started
+from .files import AsyncSessionFiles, FileInfo, SessionFiles
 from .results import ChangedFile, ExceptionInfo, ExportedFile, Frame, Result
 from .rich import Opaque, Rich
 from .streams import AsyncStream, Stream
@@ -61,10 +62,10 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "APIError", "AsyncSandbox", "AsyncSession", "AsyncStream", "Batch", "Busy", "Call",
-    "ChangedFile", "DaemonError", "Denied", "Difference", "Display", "Event", "ExceptionInfo",
-    "ExportedFile", "Finished", "Frame", "InvalidRequest", "Judged", "NotFound", "Opaque",
-    "Output", "RemoteError", "RequestTimeout", "Result", "Rich", "Sandbox", "ServerFault",
-    "ServerUnavailable", "Session", "Started", "Stream", "TooLarge", "VialError", "default",
-    "run",
+    "APIError", "AsyncSandbox", "AsyncSession", "AsyncSessionFiles", "AsyncStream", "Batch",
+    "Busy", "Call", "ChangedFile", "DaemonError", "Denied", "Difference", "Display", "Event",
+    "ExceptionInfo", "ExportedFile", "FileInfo", "Finished", "Frame", "InvalidRequest",
+    "Judged", "NotFound", "Opaque", "Output", "RemoteError", "RequestTimeout", "Result", "Rich",
+    "Sandbox", "ServerFault", "ServerUnavailable", "Session", "SessionFiles", "Started",
+    "Stream", "TooLarge", "VialError", "default", "run",
 ]

@@ -12,6 +12,7 @@ from . import _command
 from ._callbacks import Callbacks, by_name
 from ._defaults import Defaults, Options
 from ._exchange import Progress, Request, encode
+from ._files import FilesCore
 from ._net import Net
 from ._request import post, run_body
 from ._steps import SessionInfo, step_body
@@ -119,6 +120,7 @@ class SessionCore:
         self.talk = talk
         self.id = info.id
         self.path = "/v1/sessions/%s" % info.id
+        self.files = FilesCore(talk, self.path)
 
     async def run(self, step: Step) -> Result:
         answer = await self.talk.json(step.request(streamed=False))

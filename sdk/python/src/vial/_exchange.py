@@ -2,12 +2,25 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Protocol
 
 from . import errors
 
 Progress = Callable[[int, int], None]
 PIECE = 1 << 18  # of a body, between two calls of its progress function
+
+
+class Source(Protocol):
+    """A body that is read as it is sent."""
+
+    total: Optional[int]  # bytes; None: not known before its end
+    can_repeat: bool      # it can be sent from its beginning again
+
+    def start(self) -> None:
+        """It is sent, from its beginning."""
+
+    def read(self, size: int) -> bytes:
+        """So much at most; empty: that was all."""
 
 
 class Request(NamedTuple):
@@ -19,11 +32,16 @@ class Request(NamedTuple):
     timeout: Optional[float] = None
     accept: str = "application/json"
     progress: Optional[Progress] = None
+    source: Optional[Source] = None  # instead of a body
 
     @property
     def is_repeatable(self) -> bool:
         """Twice is as good as once."""
         return self.method in ("GET", "DELETE", "HEAD")
+
+    @property
+    def can_be_sent_again(self) -> bool:
+        return self.source is None or self.source.can_repeat
 
 
 class Answer(NamedTuple):
@@ -84,6 +102,8 @@ class Backoff:
 
     @staticmethod
     def _is_safe(request: Request, why: Exception) -> bool:
+        if not request.can_be_sent_again:
+            return False
         if isinstance(why, errors.Busy):
             return True
         return isinstance(why, errors.ServerUnavailable) \

@@ -5,7 +5,7 @@ from collections import deque
 from typing import Deque, List, Optional
 
 from ._address import Address
-from ._exchange import PIECE, Answer, Request
+from ._exchange import PIECE, Answer, Request, Source
 from ._http1 import Lines, ProtocolError, Response, encode_head, encode_headers
 from ._net import Deadline, Net, Socket
 from .errors import RequestTimeout, ServerUnavailable
@@ -29,12 +29,21 @@ class Incoming:
     def status(self) -> int:
         return self._response.status
 
+    @property
+    def length(self) -> Optional[int]:
+        """Of its body, if that was said."""
+        text = self._response.headers.get("content-length", "")
+        return int(text) if text.isdigit() else None
+
     async def ask(self, head: bytes, request: Request, deadline: Deadline) -> None:
         """Send the request, and wait until the answer begins."""
         assert self._connection is not None
         self._connection.start(deadline)
         try:
-            await self._send(self._connection, head, request)
+            if request.source is not None:
+                await self._send_source(self._connection, head, request, request.source)
+            else:
+                await self._send(self._connection, head, request)
         except (BrokenPipeError, ConnectionResetError):
             pass  # it may have answered before it had read all
         except RequestTimeout:
@@ -54,6 +63,25 @@ class Incoming:
         for start in range(0, len(body), PIECE):
             await connection.send(body[start:start + PIECE])
             request.progress(min(start + PIECE, len(body)), len(body))
+
+    async def _send_source(self, connection: Socket, head: bytes, request: Request,
+                           source: Source) -> None:
+        sent = 0
+        await self._net.call(source.start)
+        await connection.send(head)
+        while True:
+            piece = await self._net.call(lambda: source.read(PIECE))
+            if source.total is None:
+                await connection.send(b"%x\r\n%s\r\n" % (len(piece), piece))
+            elif piece:
+                await connection.send(piece)
+            if not piece:
+                break
+            sent += len(piece)
+            if request.progress is not None:
+                request.progress(sent, source.total or 0)
+        if source.total is not None and sent != source.total:
+            raise ValueError("%d bytes were announced, and %d were there" % (source.total, sent))
 
     async def _read(self) -> List[bytes]:
         assert self._connection is not None
@@ -77,6 +105,14 @@ class Incoming:
         while not self._response.done:
             self._pieces += await self._read()
         return Answer(self._response.status, self._response.headers, b"".join(self._pieces))
+
+    async def piece(self) -> bytes:
+        """The next bytes of its body; empty after the last."""
+        while not self._pieces:
+            if self._response.done:
+                return b""
+            self._pieces = await self._read()
+        return self._pieces.pop(0)
 
     async def line(self) -> Optional[bytes]:
         """The next line of its body; None after the last."""
@@ -129,14 +165,23 @@ class Transport:
             connection.close()
         return await self._net.connect(self.address, deadline)
 
+    def _head(self, request: Request) -> bytes:
+        path = self.address.prefix + request.path
+        source = request.source
+        if source is None:
+            return encode_head(request.method, path, self._headers, request.accept,
+                               None if request.body is None else len(request.body))
+        return encode_head(request.method, path, self._headers, request.accept,
+                           -1 if source.total is None else source.total,
+                           "application/octet-stream")
+
     async def open(self, request: Request) -> Incoming:
         """Send a request; its answer has begun, and may be any."""
         deadline = Deadline(request.timeout)
         incoming = Incoming(self.address, self._net, await self._connection(deadline),
                             request.method)
         try:
-            head = encode_head(request.method, self.address.prefix + request.path, self._headers,
-                               request.accept, None if request.body is None else len(request.body))
+            head = self._head(request)
             await incoming.ask(head, request, deadline)
         except BaseException:
             incoming.close()

@@ -22,6 +22,7 @@ from ._request import Files, Limits
 from ._steps import UNSET, Policy, SessionInfo, Unset
 from ._talk import Talk
 from .batch import Batch, Case
+from .files import AsyncSessionFiles
 from .results import Result
 from .streams import AsyncStream
 
@@ -237,6 +238,7 @@ class AsyncSession:
         self.id = info.id
         self.language = info.language
         self.environment = info.environment
+        self.files = AsyncSessionFiles(self._core.files)
 
     def __repr__(self) -> str:
         return "<Session %s, %s>" % (self.id, self.environment or self.language)

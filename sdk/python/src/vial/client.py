@@ -12,6 +12,7 @@ from ._request import Files, Limits
 from ._steps import UNSET, Policy, SessionInfo, Unset
 from ._talk import Talk
 from .batch import Batch, Case
+from .files import SessionFiles
 from .results import Result
 from .streams import Stream
 
@@ -204,6 +205,7 @@ class Session:
         self.id = info.id
         self.language = info.language
         self.environment = info.environment
+        self.files = SessionFiles(self._core.files)
 
     def __repr__(self) -> str:
         return "<Session %s, %s>" % (self.id, self.environment or self.language)
