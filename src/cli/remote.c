@@ -34,7 +34,6 @@ static const struct {
 	{ "dir", "--dir: the daemon shows no host directories" },
 	{ "workdir", "--workdir: the daemon's workspaces have their place" },
 	{ "allow-weak", "--allow-weak: the daemon's sandboxes are made already" },
-	{ "allow-host", "--allow-host: the daemon has no proxy yet" },
 };
 
 static const char *refusal_of_use(const struct option_use *use)

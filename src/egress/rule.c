@@ -45,7 +45,7 @@ static bool read_name(char ret[HOST_MAX + 1], const char *text, size_t len)
 		ret[i] = c;
 	}
 	ret[len] = '\0';
-	return !looks_like_number(ret + label, len - label);
+	return label < len && !looks_like_number(ret + label, len - label);
 }
 
 static bool read_port(uint16_t *ret, const char *text, size_t len)

@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "engine/seccomp.h"
 #include "guest/go.h"
+#include "keeper/helper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,7 +98,9 @@ void cell_free(struct cell *cell)
 	close_far(cell);
 	if (cell->status >= 0)
 		(void)close(cell->status);
-	if (cell->net >= 0)
+	if (cell->net >= 0 && cell->was_listening)
+		(void)close(cell->net); /* somebody may still hold what was made there */
+	else if (cell->net >= 0)
 		nest_give_net(cell->nest, cell->net);
 	if (cell->is_ahead)
 		cell->nest->ahead--;
@@ -267,6 +270,42 @@ void cell_kill(struct cell *cell)
 		err_set(&e, ERR_GONE, "not wanted any more");
 		cell_fail(cell, &e);
 	}
+}
+
+/* ---- egress ---------------------------------------------------------------------------- */
+
+void cell_listen(struct cell *cell, const struct wire_listen *listen)
+{
+	struct err e;
+
+	cell->was_listening = true;
+	cell->needs_proxy = listen->needs_proxy;
+	if (cell->state != CELL_ARMED || cell->net < 0)
+		err_set(&e, ERR_BUG, "the sandbox has no network");
+	else if (nest_listen(cell->nest, cell->id, cell->net, &e) == 0)
+		return;
+	cell_listening(cell, -1, &e);
+}
+
+void cell_listening(struct cell *cell, int fd, const struct err *why)
+{
+	struct wire_msg msg = { .kind = WIRE_LISTENER, .box = cell->id };
+	int fds[2] = { fd, -1 };
+
+	if (cell->is_told || cell->state == CELL_ENDING) { /* nobody waits for it any more */
+		if (fd >= 0)
+			(void)close(fd);
+		return;
+	}
+	if (fd < 0)
+		msg.failed = *why;
+	else if (cell->needs_proxy)
+		fds[1] = helper_egress(cell->keeper, &msg.failed);
+	size_t count = fd < 0 ? 0 : !cell->needs_proxy ? 1 : fds[1] < 0 ? 0 : 2;
+	tell(cell, &msg, fds, count);
+	for (size_t i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
 }
 
 /* As a terminal would: to all of its process group.  That is its own from when it has entered. */

@@ -22,19 +22,25 @@ struct helper {
 	struct keeper *keeper;
 	struct helper *next;
 	int pidfd;
+	bool is_told;  /* to end, by us */
+	bool is_proxy; /* which has no reason to end in any other way than told */
 	struct watch end;
 };
 
 static void helper_free(struct helper *h)
 {
 	struct helper **at = &h->keeper->helpers;
+	int code = 0, signal = 0;
 
 	while (*at != h)
 		at = &(*at)->next;
 	*at = h->next;
 	h->keeper->helper_count--;
 	loop_unwatch(h->keeper->loop, &h->end);
-	(void)keeper_reap(&h->pidfd, NULL, NULL, NULL);
+	(void)keeper_reap(&h->pidfd, &code, &signal, NULL);
+	if (h->is_proxy && code != 0 && !h->is_told)
+		keeper_say("an egress proxy was lost (status %d, signal %d): made anew when needed",
+			   code, signal);
 	free(h);
 }
 
@@ -47,9 +53,26 @@ static void on_helper_end(struct watch *w, uint32_t events)
 void helpers_end(struct keeper *k)
 {
 	while (k->helpers) {
+		k->helpers->is_told = true;
 		(void)pidfd_send_signal(k->helpers->pidfd, SIGKILL, NULL, 0);
 		helper_free(k->helpers);
 	}
+}
+
+/* It is started.  Takes it, also on failure. */
+static int helper_watch(struct helper *h, struct err *e)
+{
+	struct keeper *k = h->keeper;
+
+	h->next = k->helpers;
+	k->helpers = h;
+	k->helper_count++;
+	h->end = (struct watch){ .fd = h->pidfd, .on_ready = on_helper_end };
+	if (loop_watch(k->loop, &h->end, EPOLLIN, e) == 0)
+		return 0;
+	(void)pidfd_send_signal(h->pidfd, SIGKILL, NULL, 0);
+	helper_free(h);
+	return -1;
 }
 
 /* What belongs to a guest of ours, and to nobody else; the server says which, and may be wrong. */
@@ -136,14 +159,27 @@ int helper_filer(struct keeper *k, int workspace, struct err *e)
 		free(h);
 		return err_sys(e, "filer");
 	}
-	h->next = k->helpers;
-	k->helpers = h;
-	k->helper_count++;
-	h->end = (struct watch){ .fd = h->pidfd, .on_ready = on_helper_end };
-	if (loop_watch(k->loop, &h->end, EPOLLIN, e) < 0) {
-		(void)pidfd_send_signal(h->pidfd, SIGKILL, NULL, 0);
-		helper_free(h);
+	return helper_watch(h, e) < 0 ? -1 : take_fd(&near);
+}
+
+int helper_egress(struct keeper *k, struct err *e)
+{
+	struct ids *ids = &k->host->ids;
+	struct helper *h = calloc(1, sizeof(*h));
+	auto_close int channel = -1;
+
+	if (!h)
+		return err_sys(e, "egress");
+	h->keeper = k;
+	h->is_proxy = true;
+	bool has_uid = !ids->own_uids || k->has_egress_lease ||
+		       ids_lease(&k->egress_lease, ids, e) == 0;
+	k->has_egress_lease = ids->own_uids && has_uid;
+	if (!has_uid ||
+	    egress_start(&channel, &h->pidfd, ids->own_uids ? k->egress_lease.guest_uid : 0,
+			 k->host->reach->resolvers, e) < 0) {
+		free(h);
 		return -1;
 	}
-	return take_fd(&near);
+	return helper_watch(h, e) < 0 ? -1 : take_fd(&channel);
 }

@@ -73,6 +73,10 @@ static void obey(struct keeper *k, const struct wire_msg *msg, const int *fds, s
 	case WIRE_FILES:
 		serve_files(k, msg, fds, fd_count);
 		break;
+	case WIRE_LISTEN:
+		if (cell)
+			cell_listen(cell, &msg->listen);
+		break;
 	case WIRE_READY:
 		if (k->on_ready)
 			k->on_ready(k->arg);
@@ -119,6 +123,8 @@ int keeper_run(struct keeper *k, struct err *e)
 		nest_free(k->nests[i]);
 	spares_end(k);
 	helpers_end(k);
+	if (k->has_egress_lease)
+		lease_done(&k->egress_lease);
 	free(k->nests);
 	if (ran == 0 && k->fatal.code != ERR_NONE) {
 		*e = k->fatal;

@@ -37,6 +37,8 @@ struct keeper {
 	size_t spare_count;
 	struct helper *helpers;
 	unsigned helper_count;
+	struct lease egress_lease; /* the uid of egress proxies, */
+	bool has_egress_lease;     /* from the first of them on */
 	void (*on_ready)(void *arg);
 	void *arg;
 	struct err fatal; /* why the loop stopped, if not by wish */
@@ -117,6 +119,8 @@ bool nest_will_fork(const struct nest *nest); /* ... or will be, as far as one c
 /* A network namespace, or -1: one is on its way, and cell_got_net() will say so. */
 int nest_take_net(struct nest *nest);
 void nest_give_net(struct nest *nest, int fd); /* used, perhaps; takes it */
+/* A socket that listens in it; cell_listening() will follow. */
+int nest_listen(struct nest *nest, uint32_t id, int net, struct err *e) MUST_USE;
 
 /* ---- cell.c: one sandbox ---- */
 
@@ -135,6 +139,8 @@ struct cell {
 	struct cgroup *cgroup, *first_cgroup;
 	bool is_ahead;             /* nobody asked for it yet */
 	bool has_slot, has_entered, was_armed, is_told;
+	bool was_listening;        /* a socket was made in its network for others */
+	bool needs_proxy;          /* who asked for it has none */
 	int net;
 	uint32_t zygote;           /* who was told to fork its guest; 0: the stem */
 	struct guest guest;
@@ -152,11 +158,13 @@ int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struc
 struct cell *cell_find(struct keeper *k, uint32_t id);
 void cell_next(struct cell *cell, const struct wire_arm *arm); /* another guest */
 void cell_kill(struct cell *cell);
+void cell_listen(struct cell *cell, const struct wire_listen *listen);
 void cell_signal(struct cell *cell, int sig); /* to its guest's process group */
 void cell_fail(struct cell *cell, const struct err *e); /* it cannot be armed */
 void cell_free(struct cell *cell);
 
 /* From the nest: what a cell waits for. */
+void cell_listening(struct cell *cell, int fd, const struct err *e); /* takes it; -1: why */
 void cell_started(struct cell *cell, int pidfd);
 void cell_forked(struct cell *cell, int pidfd);
 void cell_advance(struct cell *cell); /* a network or a zygote may be there now */

@@ -166,13 +166,30 @@ void nest_give_net(struct nest *nest, int fd)
 	(void)close(fd);
 }
 
+int nest_listen(struct nest *nest, uint32_t id, int net, struct err *e)
+{
+	const struct order order = { .kind = ORDER_NET_LISTEN, .id = id };
+
+	return message_send(nest->net_maker, &order, sizeof(order), &net, 1, e);
+}
+
+static void got_listener(struct nest *nest, const struct order_reply *reply, int fd)
+{
+	struct cell *cell = cell_of(nest, reply->id);
+
+	if (cell)
+		cell_listening(cell, fd, &reply->err);
+	else if (fd >= 0)
+		(void)close(fd);
+}
+
 static void on_net(struct watch *w, uint32_t events)
 {
 	struct nest *nest = holder_of(w, struct nest, net_watch);
 	struct order_reply reply;
 	size_t count;
 	struct err e;
-	int fd;
+	int fd = -1;
 
 	(void)events;
 	if (message_receive(w->fd, &reply, sizeof(reply), &fd, 1, &count, MSG_DONTWAIT, &e) < 0) {
@@ -181,6 +198,10 @@ static void on_net(struct watch *w, uint32_t events)
 		keeper_say("%s: lost its net maker: made anew when needed",
 			   nest->environment->name);
 		nest_free(nest);
+		return;
+	}
+	if (reply.kind == ORDER_NET_LISTEN) {
+		got_listener(nest, &reply, count == 1 ? fd : -1);
 		return;
 	}
 	nest->net_orders--;

@@ -24,6 +24,7 @@ enum wire_kind {
 	WIRE_SIGNAL, /* SIGINT to the guest and its process group */
 	WIRE_KILL,   /* the guest, all it started, and the sandbox; ENDED follows */
 	WIRE_FILES,  /* one descriptor, a workspace: a filer for it; answered by FILER or FAILED */
+	WIRE_LISTEN, /* a socket that listens in the sandbox, for an egress proxy */
 	WIRE_READY,  /* once: the server answers clients */
 
 	/* keeper to server */
@@ -31,6 +32,8 @@ enum wire_kind {
 	WIRE_FAILED, /* there is no such sandbox, for this reason */
 	WIRE_ENDED,  /* the guest is dead; all it started too, unless it was armed with KEEP */
 	WIRE_FILER,  /* one descriptor: see keeper/filer.h */
+	WIRE_LISTENER, /* that socket, then the channel of a new proxy where one was needed; without
+			* descriptors: the reason is in `failed`, and the sandbox is as it was */
 };
 
 enum wire_armed_fd {
@@ -68,11 +71,16 @@ struct wire_ended {
 	uint64_t peak_bytes;
 };
 
+struct wire_listen {
+	bool needs_proxy; /* the server has none (egress/egress.h) */
+};
+
 struct wire_msg {
 	enum wire_kind kind;
 	uint32_t box; /* the sandbox: the server's number, at most WIRE_BOX_MAX */
 	union {
 		struct wire_arm arm;
+		struct wire_listen listen;
 		struct wire_ended ended;
 		struct err failed;
 	};

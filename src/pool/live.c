@@ -107,6 +107,9 @@ static void finish(struct occupant *t, const struct err *why)
 	bool never_was = why && !live->was_ready && !live->end.was_told;
 	const struct err copy = why ? *why : (struct err){ 0 };
 
+	auto_free struct vial_network *network = gate_result(t->gate);
+
+	live->end.network = network;
 	mute(t);
 	filings_end(&live->filings, &ended);
 	occupant_detach(t);
@@ -404,6 +407,9 @@ static int write_go(struct live *live, struct err *e)
 	live->go.sent = 0;
 	for (size_t i = 0; i < job->file_count; i++)
 		go_add_file(go, job->files[i].name, job->files[i].bytes, job->files[i].len);
+	if (live->occupant.hosts &&
+	    egress_environment(live->occupant.hosts, go_add_pair, go, e) < 0)
+		return -1;
 	for (size_t i = 0; i < job->env.count; i++)
 		go_add(go, GO_ENV, job->env.items[i], strlen(job->env.items[i]));
 	go_add(go, GO_SESSION, NULL, 0);
@@ -566,4 +572,9 @@ int live_usage(struct cgroup_usage *ret, struct live *live, struct err *e)
 uint64_t live_id(const struct live *live)
 {
 	return live->occupant.id;
+}
+
+struct vial_network *live_network(struct live *live)
+{
+	return gate_result(live->occupant.gate);
 }

@@ -23,6 +23,7 @@ struct live_end {
 	bool oom;
 	bool was_told; /* live_end() came first */
 	struct cgroup_usage usage;
+	const struct vial_network *network; /* since it was last asked for; NULL: no host */
 };
 
 /* The first two may send, interrupt, drain and end; neither frees the pool. */
@@ -54,4 +55,6 @@ void live_drain(struct live *live);
 void live_interrupt(struct live *live); /* SIGINT to it and what it runs, once it is ready */
 void live_end(struct live *live);       /* kill all of it; on_end follows */
 int live_usage(struct cgroup_usage *ret, struct live *live, struct err *e) MUST_USE;
+/* What it did in the network since this was last asked; free() it.  NULL: it may reach no host. */
+struct vial_network *live_network(struct live *live);
 uint64_t live_id(const struct live *live); /* of the same series as those of runs */

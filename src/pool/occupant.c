@@ -14,6 +14,8 @@ void occupant_enter(struct occupant *t, struct sandbox *box)
 
 static void leave(struct occupant *t)
 {
+	gate_leave(take_ptr(&t->gate));
+	t->has_gate = false;
 	if (t->box)
 		sandbox_leave(take_ptr(&t->box));
 	t->kept->running -= t->is_running;

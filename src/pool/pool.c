@@ -119,7 +119,7 @@ static int begin(struct occupant *t, struct sandbox *box, struct err *e)
 	box->state = SANDBOX_TAKEN;
 	pool->calm_us = loop_now() + CALM_US;
 	t->kept->failures = 0;
-	return t->kind->begin(t, box, e);
+	return t->hosts ? gate_ask(t, box, e) : t->kind->begin(t, box, e);
 }
 
 static bool order_for(struct occupant *t)
@@ -311,6 +311,7 @@ int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *h
 	list_init(&pool->occupants);
 	list_init(&pool->queue);
 	list_init(&pool->due);
+	egress_init(&pool->egress, pool);
 	if (host_cgroups(&pool->cgroups, host, e) < 0)
 		return -1;
 	pool->kept = calloc(environments->count * 2 + 1, sizeof(*pool->kept));
@@ -344,6 +345,7 @@ void pool_free(struct pool *pool)
 			(void)pool_tell(box, WIRE_KILL, NULL);
 		sandbox_free(box);
 	}
+	egress_done(&pool->egress);
 	loop_unwatch(pool->loop, &pool->keeper);
 	loop_cancel_timer(pool->loop, &pool->tidy);
 	free(pool->kept);
@@ -405,6 +407,7 @@ int pool_check(struct occupant *ret, struct pool *pool, const struct vial_job *j
 	t.shape = shape_of(job, environment);
 	if (is_live)
 		t.shape = shape_of_live(&t.shape, &pool->host->limits);
+	t.hosts = job_hosts(job);
 	t.kept = pool_kept(pool, &t.shape);
 	if (check_state(pool, t.kept, e) < 0)
 		return -1;

@@ -8,6 +8,7 @@
  *   occupant.c     whoever a sandbox is for: a run, or one that lives on
  *   supervise.c  one run under way: fed, read, watched, answered
  *   files.c      what it left in its workspace
+ *   egress.c     the hosts it may reach
  *   live.c       one that lives on: spoken to, listened to, ended
  *   filing.c     the files of such a one
  *
@@ -83,7 +84,7 @@ struct sandbox {
 	bool killed;
 	bool is_empty;   /* its guest ended, and it was kept for another */
 	bool gone;       /* the keeper has none of this number */
-	bool interrupt_due;
+	bool interrupt_due, listen_due;
 	struct timer overdue;
 	struct link all, armed;
 };
@@ -98,6 +99,14 @@ struct kept { /* what the pool has of one environment, for runs or for those tha
 	unsigned failures; /* to arm, in a row */
 	uint64_t retry_us; /* not before */
 	struct err why;
+};
+
+struct egress {
+	struct pool *pool;
+	struct watch channel; /* of the proxy; -1: there is none */
+	struct timer idle;
+	uint32_t last_gate;
+	struct link gates;
 };
 
 struct pool {
@@ -116,6 +125,7 @@ struct pool {
 	uint32_t last_number;
 	uint64_t last_occupant;
 	uint64_t calm_us; /* until then one that has just begun is likely to be at work */
+	struct egress egress;
 	struct timer tidy;
 	bool is_untidy;
 	bool is_gone; /* the keeper is */
@@ -149,6 +159,7 @@ void sandbox_close(struct sandbox *box);   /* its descriptors */
 void sandbox_kill(struct sandbox *box);    /* soon */
 void sandbox_leave(struct sandbox *box);   /* its occupant is done with it */
 void sandbox_interrupt(struct sandbox *box);
+void sandbox_listen(struct sandbox *box);  /* gate_open() follows, or a loss */
 void sandbox_discard(struct sandbox *box); /* whatever it is doing */
 void sandbox_free(struct sandbox *box);
 /* One order to the keeper about it; false: not now, or never again. */
@@ -184,7 +195,10 @@ struct occupant {
 	struct shape shape;
 	struct sandbox *box; /* waiting: the one being armed for it, or NULL */
 	bool is_queued, is_running, is_retried, is_failed;
+	bool has_gate; /* it was opened: it goes on without, should the proxy be lost */
 	struct err why; /* is_failed */
+	const struct rules *hosts; /* that it may reach, the job's; NULL: none */
+	struct gate *gate;
 	uint64_t created_us;
 	uint64_t lost_us; /* when its first sandbox was lost; 0: it was not */
 	struct link all, place; /* place: in the queue, or in due */
@@ -197,6 +211,22 @@ void occupant_retry(struct occupant *t);
 /* Out of the pool's hands.  Twice is fine. */
 void occupant_detach(struct occupant *t);
 void occupant_end_later(struct occupant *t, const struct err *why); /* NULL: as it is */
+
+/* ---- egress.c -------------------------------------------------------------------------- */
+
+void egress_init(struct egress *eg, struct pool *pool);
+void egress_done(struct egress *eg);
+bool egress_has_proxy(const struct egress *eg);
+
+/* It has a sandbox, and waits for its gate before it begins. */
+int gate_ask(struct occupant *t, struct sandbox *box, struct err *e) MUST_USE;
+bool gate_is_awaited(const struct occupant *t);
+/* With what the keeper sent; the descriptors that were taken are taken off. */
+int gate_open(struct occupant *t, const int *fds, size_t *fd_count, struct err *e) MUST_USE;
+void gate_leave(struct gate *gate); /* NULL is fine */
+int go_add_pair(const char *pair, void *go, struct err *e); /* for egress_environment() */
+/* What happened since it was last asked; free() it.  NULL: it has no gate. */
+struct vial_network *gate_result(struct gate *gate);
 
 /* ---- files.c --------------------------------------------------------------------------- */
 

@@ -190,6 +190,27 @@ void sandbox_interrupt(struct sandbox *box)
 		pool_tidy_soon(box->pool);
 }
 
+/* Whoever waits for it is told, or told that the sandbox ended. */
+static int send_listen(struct sandbox *box)
+{
+	const struct wire_msg msg = { .kind = WIRE_LISTEN,
+				      .box = box->number,
+				      .listen.needs_proxy = !egress_has_proxy(&box->pool->egress) };
+	struct err e;
+
+	if (!box->doomed && !box->gone && wire_send(box->pool->keeper.fd, &msg, NULL, 0, &e) < 0)
+		return -1;
+	box->listen_due = false;
+	return 0;
+}
+
+void sandbox_listen(struct sandbox *box)
+{
+	box->listen_due = true;
+	if (send_listen(box) < 0)
+		pool_tidy_soon(box->pool);
+}
+
 bool pool_send_orders(struct pool *pool)
 {
 	struct link *next;
@@ -198,6 +219,8 @@ bool pool_send_orders(struct pool *pool)
 		struct sandbox *box = holder_of(l, struct sandbox, all);
 		next = l->next;
 		if (box->interrupt_due && send_interrupt(box) < 0)
+			return pool->is_gone;
+		if (box->listen_due && send_listen(box) < 0)
 			return pool->is_gone;
 		if (box->doomed && !box->killed && !box->gone && send_kill(box) < 0)
 			return pool->is_gone;
@@ -271,6 +294,30 @@ static void on_failed(struct sandbox *box, const struct err *why)
 		occupant->kind->finish(occupant, why);
 }
 
+/* It has not begun: nothing of it is lost with this one. */
+static void lost_before_gate(struct occupant *t)
+{
+	if (t->is_retried || t->pool->is_gone)
+		t->kind->finish(t, &lost);
+	else
+		occupant_retry(t);
+}
+
+/* Its gate, or why there is none. */
+static void on_listener(struct sandbox *box, const struct err *why, const int *fds,
+			size_t *fd_count)
+{
+	struct occupant *t = box->occupant;
+	struct err e;
+
+	if (!gate_is_awaited(t) || t->place.next) /* or it is about to be told of its end */
+		return;
+	if (*fd_count == 0)
+		t->kind->finish(t, why);
+	else if (gate_open(t, fds, fd_count, &e) < 0 || t->kind->begin(t, box, &e) < 0)
+		t->kind->finish(t, &e);
+}
+
 static void on_ended(struct sandbox *box, const struct wire_ended *ended)
 {
 	struct occupant *occupant = box->occupant;
@@ -288,7 +335,9 @@ static void on_ended(struct sandbox *box, const struct wire_ended *ended)
 		sandbox_gone(box);
 	else if (!occupant)
 		sandbox_discard(box);
-	if (occupant)
+	if (gate_is_awaited(occupant) && !occupant->place.next)
+		lost_before_gate(occupant);
+	else if (occupant)
 		occupant->kind->ended(occupant, ended, is_final);
 }
 
@@ -335,6 +384,9 @@ static void hear(struct pool *pool, const struct wire_msg *msg, int *fds, size_t
 		else if (live && *fd_count > 0)
 			filings_given(live_filings(live), fds[--*fd_count]);
 		break;
+	case WIRE_LISTENER:
+		on_listener(box, &msg->failed, fds, fd_count);
+		break;
 	default:
 		break;
 	}
@@ -355,7 +407,7 @@ void pool_on_keeper(struct watch *w, uint32_t events)
 			on_keeper_gone(pool);
 		return;
 	}
-	if (msg.kind == WIRE_FAILED)
+	if (msg.kind == WIRE_FAILED || msg.kind == WIRE_LISTENER)
 		msg.failed.msg[sizeof(msg.failed.msg) - 1] = '\0';
 	hear(pool, &msg, fds, &fd_count);
 	while (fd_count > 0)

@@ -66,6 +66,8 @@ void run_free(struct run *run)
 
 void run_answer(struct run *run)
 {
+	if (!run->result->pub.network)
+		run->result->pub.network = gate_result(run->occupant.gate);
 	detach(run);
 	run->events.on_end(&run->result->pub, NULL, run->events.arg);
 	run_free(run);
@@ -606,6 +608,9 @@ static int write_go(struct run *run, bool is_first, struct err *e)
 		add_files(run);
 	for (size_t i = 0; i < job->args.count && !run->compiling; i++)
 		go_add(&run->go, GO_ARG, job->args.items[i], strlen(job->args.items[i]));
+	if (run->occupant.hosts &&
+	    egress_environment(run->occupant.hosts, go_add_pair, &run->go, e) < 0)
+		return -1;
 	for (size_t i = 0; i < job->env.count; i++)
 		go_add(&run->go, GO_ENV, job->env.items[i], strlen(job->env.items[i]));
 	if (!(run->occupant.box->shape.flags & WIRE_COLD))

@@ -3,7 +3,10 @@
 #include "lib/settings.h"
 #include "server/record.h"
 #include "server/server.h"
+#include "server/session.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 int logged_setup(struct log *log, const struct config_server *settings, struct err *e)
@@ -96,6 +99,50 @@ void logged_run(struct log *log, const struct record *r)
 	log_text(&l, "session", r->session);
 	log_text(&l, "request", r->request[0] ? r->request : NULL);
 	log_text(&l, "tenant", r->tenant->name);
+	log_end(&l);
+}
+
+/* ---- what guests reach ----------------------------------------------------------------- */
+
+static const struct session *session_living(const struct server *s, uint64_t id)
+{
+	const struct session *session;
+
+	LIST_FOREACH (session, &s->sessions, link)
+		if (session->interpreter && session->interpreter->live &&
+		    live_id(session->interpreter->live) == id)
+			return session;
+	return NULL;
+}
+
+/* One line for each: of those that were allowed when they are over. */
+void logged_egress(struct server *s, const struct egress_event *event, uint64_t id)
+{
+	const struct session *session = session_living(s, id);
+	char address[INET6_ADDRSTRLEN], run[24];
+	struct log_line l;
+
+	if (event->kind == EGRESS_RULED && event->ruling == RULING_ALLOWED)
+		return;
+	if (!log_begin(&l, &s->log, LOG_INFO, "egress"))
+		return;
+	(void)snprintf(run, sizeof(run), "%" PRIu64, id);
+	log_text(&l, "run", session ? NULL : run);
+	log_text(&l, "session", session ? session->id : NULL);
+	log_text(&l, "tenant", session ? session->tenant->name : NULL);
+	log_text(&l, "verdict", ruling_name(event->ruling));
+	log_text(&l, "host", event->host[0] ? event->host : NULL);
+	if (event->port)
+		log_int(&l, "port", event->port);
+	if (event->has_address) {
+		ip_text(address, &event->address);
+		log_text(&l, "address", address);
+	}
+	if (event->kind == EGRESS_ENDED) {
+		log_int(&l, "sent", (int64_t)event->bytes_up);
+		log_int(&l, "received", (int64_t)event->bytes_down);
+	}
+	log_ms(&l, "ms", event->ms);
 	log_end(&l);
 }
 

@@ -201,11 +201,18 @@ static void exchange_ended(const struct exchange_end *end, void *arg)
 	logged_exchange(&s->log, end);
 }
 
+static void egress_happened(const struct egress_event *event, uint64_t id, void *arg)
+{
+	logged_egress(arg, event, id);
+}
+
 static int open_server(struct server *s, const struct words *w, struct err *e)
 {
 	const struct pool_options pool = { .armed_min = (unsigned)w->armed,
 					   .boxes_max = (unsigned)w->max,
-					   .queue_max = (unsigned)w->queue };
+					   .queue_max = (unsigned)w->queue,
+					   .on_egress = egress_happened,
+					   .arg = s };
 	const struct http_options http = {
 		.routes = routes,
 		.arg = s,
@@ -223,6 +230,7 @@ static int open_server(struct server *s, const struct words *w, struct err *e)
 		return -1;
 	}
 	if (config_environment(s->host->config, e) < 0 ||
+	    reach_bound_others(s->host->reach, e) < 0 ||
 	    logged_setup(&s->log, s->host->config->server, e) < 0)
 		return -1;
 	s->heartbeat_ms = s->host->config->server->heartbeat;

@@ -197,6 +197,21 @@ static int set_exports(struct reader *r, struct json_object *value)
 	return set_strings(r, value, "exports", vial_job_export);
 }
 
+/* An empty list is an answer, too: none, whatever is usual here. */
+static int set_allow_hosts(struct reader *r, struct json_object *value)
+{
+	struct vial_error error;
+
+	if (vial_job_allow_host(r->job, NULL, &error) < 0)
+		return refused(r->f, "allow_hosts", &error);
+	if (set_strings(r, value, "allow_hosts", vial_job_allow_host) == 0)
+		return 0;
+	if (r->f->err.code == ERR_DENIED)
+		r->f->hint = "egress.allow in vial.yaml is what may be asked for at most; private "
+			     "addresses only if they are named there";
+	return -1;
+}
+
 static int set_file(struct reader *r, struct json_object *file, const char *field)
 {
 	auto_buf struct buf room = BUF_INIT(REQUEST_BODY_MAX);
@@ -346,6 +361,7 @@ static const struct member run_members[] = {
 	{ "workdir", set_workdir },
 	{ "writable", set_writable },
 	{ "exports", set_exports },
+	{ "allow_hosts", set_allow_hosts },
 	{ 0 },
 };
 
@@ -354,7 +370,8 @@ static const struct member session_members[] = {
 	{ "files", set_files },   { "env", set_env },
 	{ "limits", set_limits }, { "idle_timeout", NULL },
 	{ "lifetime", NULL },     { "max_episodes", NULL },
-	{ "policy", NULL },       { 0 },
+	{ "policy", NULL },       { "allow_hosts", set_allow_hosts },
+	{ 0 },
 };
 
 static const struct kind {
@@ -364,11 +381,12 @@ static const struct kind {
 } kinds[] = {
 	[REQUEST_RUN] = { run_members,
 			  "there are language, environment, code, name, files, args, env, "
-			  "stdin, stdin_base64, limits, workdir, writable, exports",
+			  "stdin, stdin_base64, limits, workdir, writable, exports, "
+			  "allow_hosts",
 			  true },
 	[REQUEST_SESSION] = { session_members,
 			      "there are language, environment, files, env, limits, "
-			      "idle_timeout, lifetime, max_episodes, policy",
+			      "idle_timeout, lifetime, max_episodes, policy, allow_hosts",
 			      false },
 };
 

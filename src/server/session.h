@@ -103,6 +103,7 @@ struct step_end {
 	const struct driver_message *said; /* NULL: nothing */
 	double wall_ms, cpu_ms;
 	struct cgroup_usage usage;
+	const struct vial_network *network; /* NULL: it may reach no host */
 };
 
 /* ---- session.c ------------------------------------------------------------------------- */

@@ -113,7 +113,8 @@ int session_options_read(struct session_options *ret, char *body, size_t len, st
 	/* The rest has been judged by request_parse(). */
 	static const char *const names[] = {
 		"idle_timeout", "lifetime", "max_episodes", "policy", "language",
-		"environment",  "files",    "env",          "limits", NULL
+		"environment",  "files",    "env",          "limits", "allow_hosts",
+		NULL
 	};
 	struct session_options o = { .idle_ms = IDLE_DEFAULT_MS,
 				     .lifetime_ms = LIFETIME_DEFAULT_MS,

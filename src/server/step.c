@@ -407,6 +407,9 @@ static void on_result(struct step *step, const struct driver_message *m)
 	struct session *s = step->session;
 	struct step_end end = { .said = m, .is_kept = m->exit_code < 0, .exit_code = -1 };
 
+	auto_free struct vial_network *network = live_network(live_of(step));
+
+	end.network = network;
 	live_drain(live_of(step));
 	read_usage(&end, step);
 	end.outcome = outcome_of(step, m);
@@ -427,6 +430,7 @@ void step_died(struct step *step, const struct live_end *dead)
 				.signal = dead->signal,
 				.oom = dead->oom,
 				.usage = dead->usage,
+				.network = dead->network,
 				.outcome = VIAL_SIGNALED };
 
 	if (step->limit)
@@ -445,6 +449,9 @@ void step_kill(struct step *step, const char *reason)
 	struct session *s = step->session;
 	struct step_end end = { .exit_code = -1, .signal = SIGKILL, .outcome = VIAL_SIGNALED };
 
+	auto_free struct vial_network *network = live_network(live_of(step));
+
+	end.network = network;
 	live_drain(live_of(step));
 	read_usage(&end, step);
 	session_drop(s);

@@ -216,5 +216,6 @@ void step_json(struct json *j, const char *key, const struct step *step, const s
 	json_bool(j, "files_changed_cut", false);
 	json_open(j, "exports", '[');
 	json_close(j);
+	reach_json(j, end->network);
 	json_close(j);
 }
