@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GRACE_US 1000000u /* from an interrupt to the end */
+#define GRACE_US 500000u /* from an interrupt to the end */
 #define BEGIN_US 50000u   /* for a driver to begin: a signal that comes before is dropped there */
 
 enum {

@@ -2,7 +2,7 @@
  * spawn - start commands and time them, adding as little as possible of its own.
  *
  *	bench-spawn rounds N GAP_MS STRETCH < commands   each command STRETCH times in a round
- *	bench-spawn storm MILLISECONDS WIDTH < ...  the first command again and again, WIDTH at once
+ *	bench-spawn storm MILLISECONDS WIDTH < ...       the first again and again, WIDTH at once
  *
  * Commands come on standard input: each word ended by a NUL, each command by an
  * empty word.  The word "%n" becomes a name that no other run has.  Commands run
@@ -10,8 +10,8 @@
  * starts nothing: it sends the request to a Unix socket, over a connection that is kept, and is
  * over when the answer is there: a line, or what an HTTP answer's Content-Length says.  It succeeds
  * if the answer has the word in it.  Of several requests each connection has one.  "@after SOCKET
- * WORD FIRST REQUEST" asks something else first, which is not timed; "@call SOCKET WORD REQUEST" asks
- * for a stream, and answers the one callback in it over a second connection.
+ * WORD FIRST REQUEST" asks something else first, which is not timed; "@call SOCKET WORD REQUEST"
+ * asks for a stream, and answers the one callback in it over a second connection.
  *
  * rounds prints "COMMAND MICROSECONDS STATUS" per run, from before the spawn until
  * the wait returned; storm prints "RUNS FAILED MICROSECONDS" in the end.  In each round

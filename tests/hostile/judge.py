@@ -18,6 +18,8 @@ NOT_APPLICABLE = {
     "import_policy": "no import policy is installed",
     "validate_only": "there is no mode that only validates",
 }
+# Cases that look for descriptors which are not theirs, or write to all they have.
+DRIVER = {"FD-001", "FD-004", "FD-007"}
 RULES = {}
 
 
@@ -35,12 +37,16 @@ class Verdict:
         return not self.failures
 
 
-def judge(test, facts, policy=False):
+def judge(test, facts, policy=False, in_session=False):
     """The verdict on one case.  `policy`: an import policy was in force."""
     verdict = Verdict()
     verdict.failures += always(test, facts)
     if test["class"] == "import-policy" and not policy:
         verdict.notes.append("informative: no import policy is installed")
+        return verdict
+    if in_session and test["id"] in DRIVER and not facts.get("why_here"):
+        verdict.notes.append("informative: in a session the driver is in the same process, and its "
+                             "channel with it")
         return verdict
     for key, want in flatten(test["expectation"]):
         if key in NOT_APPLICABLE:
@@ -133,8 +139,8 @@ def _must_not_print(want, facts):
 
 @rule("must_print")
 def _must_print(want, facts):
-    if re.search(want, need(facts, "stdout"), re.M):
-        return None
+    if re.search(want, need(facts, "stdout"), re.M) or need(facts, "status") == "refused":
+        return None  # what was not run could not print
     return "did not print %s" % want
 
 

@@ -52,10 +52,19 @@ def measure(bench, unit):
     try:
         if "concurrent" in unit.mode:
             return _concurrent(bench, unit, kept)
-        return {test["id"]: Case(bench, test, kept).facts() for test in unit.tests}
+        passing = _passing(bench, unit, kept)
+        return {test["id"]: Case(bench, test, kept, passing=passing).facts()
+                for test in unit.tests}
     finally:
         leftovers.end(leftovers.survivors())
         subprocess.run(["rm", "-rf", home], check=False)
+
+
+def _passing(bench, unit, kept):
+    """Where the first part leaves its session for the second; None: each has its own."""
+    if not bench.vial.resets or kept or len(unit.tests) != 2:
+        return None
+    return os.path.join(bench.directory, "session")
 
 
 def _concurrent(bench, unit, kept):
@@ -89,7 +98,7 @@ def _processes_after(vial):
 class Case:
     """One test and its runs."""
 
-    def __init__(self, bench, test, workspace=None, shared=False):
+    def __init__(self, bench, test, workspace=None, shared=False, passing=None):
         self.bench = bench
         self.test = test
         self.want = test["expectation"]
@@ -98,6 +107,7 @@ class Case:
         self.source = os.path.basename(test["path"])
         self.workspace = workspace
         self.shared = shared  # another part runs meanwhile
+        self.passing = passing  # a file with the session's name
         self.runs = 0
         self.out = None       # where the attack's exports went
         self.witness = None   # {name: (kind, size)} of what the guest really made
@@ -198,6 +208,8 @@ class Case:
             arguments += ["--file-size", "1t"]  # let the exporter meet the monster
         if workspace:
             arguments += ["--dir", workspace + ":rw"]
+        if self.passing:
+            arguments += ["--passing", self.passing]
         if out:
             for pattern in exports.patterns(self.want, self.witness):
                 arguments += ["--export", pattern]

@@ -6,8 +6,10 @@ TEXT_MAX = 4000
 
 
 class Report:
-    def __init__(self, total, stream=sys.stdout):
+    def __init__(self, total, policy=False, in_session=False, stream=sys.stdout):
         self.total = total
+        self.policy = policy  # one was in force
+        self.in_session = in_session
         self.stream = stream
         self.live = stream.isatty()
         self.records = []

@@ -9,6 +9,7 @@ import pty
 import selectors
 import signal
 import subprocess
+import sys
 import time
 
 HELLO = {
@@ -21,6 +22,7 @@ LANGUAGE = {"node": "javascript", "js": "javascript", "sh": "bash"}
 STATUS = {"exited": "exited", "signaled": "killed", "timed_out": "timeout",
           "out_of_memory": "memory", "out_of_disk": "killed", "cancelled": "killed"}
 OUTPUT_MAX = 256 << 20
+AS_STEP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "as_step.py")
 DEFAULT_WALL_S = 30
 SLACK_S = 45  # beyond its own limits a run may compile, export and clean up this long
 
@@ -42,7 +44,11 @@ class Run:
 
     @property
     def status(self):
-        return "hung" if self.hung else STATUS.get(self.result.get("outcome"), "broken")
+        if self.hung:
+            return "hung"
+        if (self.result.get("exception") or {}).get("type") == "PolicyError":
+            return "refused"
+        return STATUS.get(self.result.get("outcome"), "broken")
 
     def wall_ms(self):
         """What the caller waited, less the time in the compiler."""
@@ -70,20 +76,30 @@ def daemon_command(command):
 class Vial:
     """
     The program under test with the arguments and environment of every run.  With a daemon
-    every run goes there; one that it refuses is run here, and says so.
+    every run goes there, alone or as a step of a session; one that it refuses is run here, and
+    says so.
     """
 
-    def __init__(self, path, environment, arguments=(), served=None):
+    def __init__(self, path, environment, arguments=(), served=None, policy=None,
+                 resets=False):
         self.path = path
         self.environment = dict(environment, VIAL_NO_DAEMON="1")  # unless we say --daemon
         self.arguments = list(arguments)
         self.served = served
+        self.policy = policy  # of sessions ("": none), or None: runs
+        self.resets = resets  # a session of two parts: the second comes after a reset
         if served:
             self.environment["VIAL_SOCKET"] = served.path
 
     def command(self, language, arguments, source=None, code=None):
         command = [self.path, "run", "--json", "-l", LANGUAGE.get(language, language)]
         return command + self.arguments + arguments + (["-c", code] if source is None else [source])
+
+    def served_command(self, command):
+        if self.policy is None:
+            return daemon_command(command)
+        policy = ["--policy", self.policy] if self.policy else []
+        return [sys.executable, AS_STEP, *policy, *command[2:]]
 
     def hello(self, directory, language="python"):
         language = LANGUAGE.get(language, language)
@@ -94,10 +110,10 @@ class Vial:
         os.makedirs(directory, exist_ok=True)
         why_here = ""
         if self.served:
-            run = self._run_once(daemon_command(command), directory, wall_s, terminal)
+            run = self._run_once(self.served_command(command), directory, wall_s, terminal)
             why_here = run.refusal()
         if not self.served or why_here:
-            run = self._run_once(command, directory, wall_s, terminal)
+            run = self._run_once(_without_passing(command), directory, wall_s, terminal)
             run.why_here = why_here
         return run
 
@@ -110,6 +126,8 @@ class Vial:
         try:
             for _ in _collect(run, process, start + wall_s + SLACK_S):
                 run.daemon_mb = max(run.daemon_mb, memory() - memory_before)
+            if self.policy is not None:
+                run.rss_mb = 0.0  # of whoever asked, which is nothing of ours
         finally:
             if master is not None:
                 os.close(master)
@@ -128,6 +146,14 @@ class Vial:
         if terminal:
             os.close(stdin)
         return master, process
+
+
+def _without_passing(command):
+    """That is for as_step.py."""
+    if "--passing" not in command:
+        return command
+    at = command.index("--passing")
+    return command[:at] + command[at + 2:]
 
 
 def _take_terminal():

@@ -778,6 +778,36 @@ class Policies(Case):
                          "ImportError: Module 'importlib.machinery' is blocked in this sandbox")
         self.assertEqual(self.value("import importlib, os\n1"), 1)
 
+    def test_without_introspection(self):
+        good = """import json, math, statistics, collections, dataclasses
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    _hidden: int = 0
+
+    def __init__(self, x):
+        super().__init__()
+        self.x = x
+        self._hidden += 1
+
+    def __repr__(self):
+        return "<{}: {:.1f}>".format("Point", self.x)
+
+[repr(Point(math.sqrt(4))), f"{statistics.mean([1, 2]):.1f}", json.dumps({"a": 1}),
+ collections.Counter("aab").most_common(1)[0][0], __name__]"""
+        step = self.run_step(good, policy={"profile": "strict"})
+        self.assertEqual(step.result["value"]["json"],
+                         ["<Point: 2.0>", "1.5", '{"a": 1}', "a", "__main__"])
+        for code in ("().__class__", "getattr(1, 'real')", "x = len.__self__", "import random; random._os",
+                     "import statistics; statistics.sys", "'{0.real}'.format(1)", "s = 'a'; s.format(1)",
+                     "g = (i for i in ())\ng.gi_frame", "self = 1; self.__class__", "__loader__",
+                     "eval('1')", "match 1:\n    case object(__class__=c): pass",
+                     "import numpy; numpy.load('x')", "help(1)", "# coding: utf-7\n1"):
+            with self.subTest(code):
+                self.assertIn("PolicyError: Code failed security validation", self.failure(code))
+        self.assertEqual(self.failure("import os"), "ImportError: Import 'os' not allowed")
+
     def test_validation_only(self):
         for code, text in (
                 ("eval('1 + 1')", "Forbidden function: eval"), ("open('x')", "Forbidden function: open"),

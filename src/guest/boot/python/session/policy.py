@@ -58,6 +58,17 @@ SUBSCRIPTED = {"os.environ"}  # refused only as os.environ[...]
 FORBIDDEN_CALLS = frozenset(
     "eval exec compile __import__ open input globals locals vars dir".split())
 
+# What leads from any object to all of the interpreter; not to be had without introspection.
+INTROSPECTION = "Introspection not allowed"
+BUILTINS_THAT_LOOK = frozenset("""getattr setattr delattr hasattr vars dir globals locals eval exec compile open
+    input breakpoint help exit quit object memoryview""".split())
+ATTRIBUTES_THAT_LOOK = frozenset("""gi_frame gi_code gi_yieldfrom cr_frame cr_code cr_await ag_frame ag_code
+    f_back f_builtins f_code f_globals f_locals tb_frame tb_next mro read_pickle to_pickle format_map
+    """.split())
+OWN_NAMES = frozenset(("self", "cls"))
+KNOWN_DUNDERS = frozenset("__name__ __doc__ __file__ __annotations__ __all__".split())
+CODING = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+
 PROFILES = {
     "default": {
         "block": """os sys subprocess socket requests shutil tempfile pickle
@@ -76,6 +87,17 @@ PROFILES = {
         "uses": [{"name": name, "description": text, "severity": level}
                  for level, rows in USES.items() for name, text in rows.items()],
         "threshold": "LOW",
+    },
+    "strict": {
+        "allow": """abc array ast base64 bisect calendar cmath collections colorsys copy csv dataclasses
+            datetime decimal difflib enum fractions functools graphlib hashlib heapq hmac html itertools
+            json keyword locale math matplotlib numbers numpy operator pandas pprint random re secrets
+            statistics string struct textwrap time typing unicodedata uuid zlib zoneinfo
+            """.split(),
+        "uses": [{"name": name, "description": "Deserialisation", "severity": "HIGH"}
+                 for name in ("numpy.load", "pandas.read_pickle", "operator.attrgetter",
+                              "operator.methodcaller")],
+        "files": False, "processes": False, "introspection": False,
     },
     "validation": {
         "block": "os sys subprocess socket requests shutil tempfile pickle".split(),
@@ -208,6 +230,47 @@ def blank_texts(code):
     return "".join(lines)
 
 
+def coding_of(code):
+    """The encoding that the code names for itself, if that is not UTF-8."""
+    for line in code.splitlines()[:2]:
+        match = CODING.match(line)
+        if match:
+            name = match[1].lower().replace("_", "-")
+            return None if name in ("utf-8", "utf8", "ascii", "us-ascii") else match[1]
+    return None
+
+
+def _attributes(tree):
+    """(name, of whom) of each attribute that the code reaches for, by whatever syntax."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield node.attr, node.value
+        elif hasattr(ast, "MatchClass") and isinstance(node, ast.MatchClass):
+            yield from ((name, node.cls) for name in node.kwd_attrs)
+
+
+def _formats(value):
+    """Whether text that reaches for attributes could be what is formatted."""
+    return not (isinstance(value, ast.Constant) and isinstance(value.value, str)
+                and not re.search(r"{[^{}:!]*[.\[]", value.value))
+
+
+def looks_inside(tree, names):
+    """The names by which code gets at what it was not given, each once, in order."""
+    found = {}
+    for name, value in _attributes(tree):
+        is_own = isinstance(value, ast.Name) and value.id in OWN_NAMES or \
+            isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "super"
+        if name in ATTRIBUTES_THAT_LOOK or name.startswith("_") and \
+                not (is_own and name not in ("__class__", "__dict__", "__reduce__", "__reduce_ex__")) or \
+                name == "format" and _formats(value):
+            found.setdefault(name)
+    for full, _, _ in names.uses:
+        if full in BUILTINS_THAT_LOOK or full.startswith("__") and full not in KNOWN_DUNDERS:
+            found.setdefault(full)
+    return list(found)
+
+
 # ---- a policy ----------------------------------------------------------------------------------
 
 class Policy:
@@ -218,6 +281,7 @@ class Policy:
         self.forbids = bool(wanted.get("forbid"))
         self.files = bool(wanted.get("files", True))
         self.processes = bool(wanted.get("processes", True))
+        self.introspection = bool(wanted.get("introspection", True))
         self.threshold = level_of(wanted.get("threshold", "LOW"))
         self.modules = self._rows(wanted.get("modules", ()), "name")
         self.uses = self._rows(wanted.get("uses", ()), "name")
@@ -233,7 +297,8 @@ class Policy:
                 if self.threshold > 0 and level >= self.threshold}
 
     def is_static(self):
-        return bool(self.forbids or self.modules or self.uses or self.patterns)
+        return bool(self.forbids or self.modules or self.uses or self.patterns
+                    or not self.introspection)
 
     def refused(self, module):
         """The name under which a module is refused, or None."""
@@ -251,6 +316,9 @@ class Policy:
     # ---- before the code runs ----
 
     def check(self, code, name, namespace):
+        coding = coding_of(code)
+        if coding:  # a scanner and an interpreter that read it differently would see two programs
+            raise self._refusal([("HIGH", "Source encoding %s: only UTF-8 is read" % coding)])
         try:
             tree = compile(code, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
         except (SyntaxError, ValueError) as why:
@@ -261,6 +329,9 @@ class Policy:
         if self.forbids:
             self._forbid(names)
         found = self._findings(code, names)
+        if not self.introspection:
+            found += [("HIGH", "%s: %s" % (what, INTROSPECTION))
+                      for what in looks_inside(tree, names) + self._reached(names)]
         if found:
             raise self._refusal(found)
 
@@ -292,6 +363,24 @@ class Policy:
                 if match:
                     found.setdefault(row, bare.count("\n", 0, match.start()) + 1)
         return sorted(found, key=found.get)
+
+    def _reached(self, names):
+        """Modules that the code would reach through others: `statistics.sys`."""
+        found = {}
+        for module, _ in names.imports:
+            if not self.refused(module):
+                try:
+                    importlib.import_module(module)
+                except Exception:
+                    pass  # the program will see why
+        for full, _, _ in names.uses:
+            parts = full.split(".")
+            inner = sys.modules.get(parts[0])
+            for part in parts[1:]:
+                inner = getattr(inner, part, None) if type(inner) is type(sys) else None
+                if type(inner) is type(sys) and self.refused(inner.__name__):
+                    found.setdefault(full)
+        return list(found)
 
     def _forbid(self, names):
         """Raise what the first forbidden thing is."""
