@@ -266,8 +266,11 @@ def looks_inside(tree, names):
                 name == "format" and _formats(value):
             found.setdefault(name)
     for full, _, _ in names.uses:
-        if full in BUILTINS_THAT_LOOK or full.startswith("__") and full not in KNOWN_DUNDERS:
+        if full in BUILTINS_THAT_LOOK:
             found.setdefault(full)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id.startswith("__") and node.id not in KNOWN_DUNDERS:
+            found.setdefault(node.id)
     return list(found)
 
 
