@@ -132,3 +132,16 @@ def test_the_tool_and_the_reward():
         assert closed.startswith("Error: PythonSandboxEnv not started") and "Traceback" in closed
         assert (await code_reward("1", env))["reward"] == 0.0
     run(main)
+
+
+def test_an_exit_ends_nothing(daemon):
+    async def main():
+        async with PythonSandboxEnv() as env:
+            await env.step("x = 1")
+            said = [await env.step(code) for code in (
+                "import sys; sys.exit(0)", "sys.exit('bye')", "exit(3)", "raise SystemExit", "print(x)")]
+            assert said == ["SystemExit: 0\n", "SystemExit: bye\n", "SystemExit: 3\n", "SystemExit: \n",
+                            "1\n"]
+            assert await env.step("import os; os._exit(4)") == "SystemExit: 4\n"
+            assert (await env.step("print(x)")).startswith("NameError: ")
+    asyncio.run(main())

@@ -136,7 +136,7 @@ def test_severities(tmp_path):
                     "    severity: MEDIUM\npatterns:\n  - pattern: 'forbidden_\\w+'\n"
                     "    description: Forbidden\n    severity: HIGH\n")
     one = tool("LOW", yaml_policy_path=str(path))
-    for code, text in (("import json", r"\[MEDIUM\] json: No JSON"), ("forbidden_x = 1", r"\[HIGH\] Forbidden")):
+    for code, text in (("import json", r"\[MEDIUM\] No JSON \(json\)"), ("forbidden_x = 1", r"\[HIGH\] Forbidden")):
         with pytest.raises(ToolException, match=text):
             one.execute(code)
     assert one.execute("import os\nprint('forbidden_word')") == "forbidden_word"

@@ -206,3 +206,13 @@ def test_functions_stay_until_reset():
             with pytest.raises(NameError):
                 await sandbox.execute_code("return f()")
     asyncio.run(main())
+
+
+def test_large_values(daemon):
+    async def main():
+        async with SandboxEnvironment() as sandbox:
+            assert len(await sandbox.execute_code("return 'x' * 5_000_000")) == 5_000_000
+            with pytest.raises(ValueError, match="too large to be returned"):
+                await sandbox.execute_code("return 'x' * 20_000_000")
+            assert await sandbox.execute_code("return 1") == 1
+    asyncio.run(main())

@@ -19,6 +19,14 @@ ERROR_MAX = 8192
 IDLE_S = 3600.0
 LIFETIME_S = 86400.0
 
+# An exit is an error like any other, and ends nothing.
+STEP = """
+try:
+    exec(compile(__snippet__, "<snippet>", "exec"))
+except SystemExit as __exit:
+    raise type("SystemExit", (Exception,), {})(__exit) from None
+"""
+
 
 class Observation(NamedTuple):
     """What a snippet left: its output, or the one line of its error."""
@@ -140,11 +148,10 @@ class PythonSandboxEnv:
         """step(), and whether what it gives back is an error."""
         session = self._require()
         try:
-            result = await session.run(code, mode="script", name="<snippet>", timeout=STEP_S)
+            result = await self._run(session, code)
         except errors.NotFound:  # the server has closed it
             await self._restart()
-            result = await self._require().run(code, mode="script", name="<snippet>",
-                                               timeout=STEP_S)
+            result = await self._run(self._require(), code)
         if result.timed_out:
             await self._forget(session)
             raise TimeoutError("Execution timed out")
@@ -152,6 +159,11 @@ class PythonSandboxEnv:
         if error is not None:
             return Observation(error[:ERROR_MAX], True)
         return Observation(result.stdout[:OUTPUT_MAX], False)
+
+    @staticmethod
+    async def _run(session: AsyncSession, code: str) -> Result:
+        return await session.run(STEP, mode="script", globals={"__snippet__": code},
+                                 timeout=STEP_S)
 
     async def _forget(self, session: AsyncSession) -> None:
         try:

@@ -49,7 +49,7 @@ def _modules(names: _Names, policy: SecurityPolicy) -> Iterator[Found]:
         for count in range(1, len(parts) + 1):
             row = rows.get(".".join(parts[:count]))
             if row is not None:
-                yield line, Violation(row.severity, "%s: %s" % (row.name, row.description))
+                yield line, Violation(row.severity, _worded(row.description, row.name))
                 break
 
 
@@ -60,7 +60,11 @@ def _uses(names: _Names, policy: SecurityPolicy) -> Iterator[Found]:
         if row is not None:
             severity, text = row
             shown = full.replace("[]", "")
-            yield line, Violation(severity, text if shown in text else "%s: %s" % (shown, text))
+            yield line, Violation(severity, _worded(text, shown))
+
+
+def _worded(description: str, name: str) -> str:
+    return description if name in description else "%s (%s)" % (description, name)
 
 
 def _patterns(code: str, policy: SecurityPolicy) -> Iterator[Found]:

@@ -10,6 +10,7 @@ from .._callbacks import Callback
 from .._default import close_with, default_async, pick_environment
 from ..aio import AsyncSandbox, AsyncSession
 from ..results import Result
+from ..rich import Opaque
 from .models import ExecutionResult, ResourceLimits, SandboxError, SandboxSecurityError
 from .validation import validate_code
 
@@ -17,6 +18,7 @@ IDLE_S = 3600.0
 LIFETIME_S = 86400.0
 PROCESSES = 64       # threads count; the policy refuses processes
 STEP = "<sandbox>"
+VALUE_MAX = 15 << 20  # bytes of JSON: as many as a session can say
 
 # What code finds without importing it.
 PRELUDE = """
@@ -146,6 +148,9 @@ class SandboxEnvironment:
         """
         result = await self._run(code, globals_dict)
         self._raise(result)
+        if isinstance(result.value, Opaque) and result.raw.get("cut"):
+            raise ValueError("The value is too large to be returned: more than %d bytes of JSON"
+                             % VALUE_MAX)
         return result.value
 
     async def execute(self, code: str, context: Optional[Mapping[str, Any]] = None
@@ -184,7 +189,7 @@ class SandboxEnvironment:
                 result = await session.run(
                     code, mode="function", name=STEP, globals=data, callbacks=self._callbacks,
                     calls_max=self.limits.max_tool_calls, policy=self._policy(),
-                    timeout=self.limits.seconds)
+                    value_max=VALUE_MAX, timeout=self.limits.seconds)
                 break
             except errors.NotFound:  # it was closed, having been idle for too long
                 self._session = None

@@ -40,12 +40,11 @@ def _complaints(node: ast.AST, allowed: Collection[str]) -> Iterator[str]:
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) \
             and node.func.id in FORBIDDEN_FUNCTIONS:
         yield "Forbidden function: %s" % node.func.id
-    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) \
-            and node.value.id == "__builtins__":
-        yield "Direct __builtins__ access forbidden"
     elif isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)) \
             and node.id in PROTECTED:
         yield "Cannot modify: %s" % node.id
+    elif isinstance(node, ast.Name) and node.id == "__builtins__":
+        yield "Direct __builtins__ access forbidden"
 
 
 def _imports(names: list[str], allowed: Collection[str]) -> Iterator[str]:
