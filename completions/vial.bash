@@ -9,6 +9,10 @@ _vial_environments() {
 	vial env list 2>/dev/null | cut -f 1
 }
 
+_vial_settings() {
+	vial config show 2>/dev/null | sed -n 's/^server\.\([a-z_]*\)\t.*/\1/p'
+}
+
 _vial_runs() {
 	vial ps 2>/dev/null | cut -f 1
 }
@@ -55,6 +59,19 @@ _vial_env() {
 	esac
 }
 
+_vial_config() {
+	local cur=$1 prev=$2
+
+	if ((COMP_CWORD == 2)); then
+		mapfile -t COMPREPLY < <(compgen -W 'check show --help' -- "$cur")
+		return
+	fi
+	case ${COMP_WORDS[2]}:$prev in
+	check:* | show:--config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	show:*) mapfile -t COMPREPLY < <(compgen -W '--json --config --help' -- "$cur") ;;
+	esac
+}
+
 _vial_sessions() {
 	vial session list 2>/dev/null | cut -f 1
 }
@@ -92,7 +109,7 @@ _vial() {
 		--export-to --network --allow-host --allow-weak --config --json --explain --timeout --cpu-time --cpus
 		--memory --processes --open-files --file-size --workspace --tmp --files --output --daemon
 		--no-daemon --help'
-	local verbs='run judge languages doctor prepare env serve ps kill session repl help'
+	local verbs='run judge languages doctor prepare env config serve ps kill session repl help'
 	local judge='--language --environment --compare --tolerance --parallel --stop --timeout --memory --json --help'
 	local layers='namespaces root uid cgroup creds seccomp landlock proc'
 
@@ -144,6 +161,7 @@ _vial() {
 		esac
 		;;
 	env) _vial_env "$cur" "$prev" ;;
+	config) _vial_config "$cur" "$prev" ;;
 	prepare)
 		case $prev in
 		--config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
@@ -153,10 +171,11 @@ _vial() {
 	serve)
 		case $prev in
 		--config | --socket) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+		--set) mapfile -t COMPREPLY < <(compgen -S = -W "$(_vial_settings)" -- "$cur") ;;
 		--log-format) mapfile -t COMPREPLY < <(compgen -W 'text json' -- "$cur") ;;
 		--log-level) mapfile -t COMPREPLY < <(compgen -W 'error warn info debug' -- "$cur") ;;
 		--listen | --armed | --max | --queue | --renew-runs | --renew-time) ;;
-		*) mapfile -t COMPREPLY < <(compgen -W '--socket --listen --armed --max --queue --renew-runs --renew-time --log-format --log-level --config --help' -- "$cur") ;;
+		*) mapfile -t COMPREPLY < <(compgen -W '--socket --listen --armed --max --queue --renew-runs --renew-time --log-format --log-level --set --config --help' -- "$cur") ;;
 		esac
 		;;
 	ps) mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur") ;;

@@ -4,6 +4,10 @@ function __vial_languages
     vial languages 2>/dev/null | cut -f 1
 end
 
+function __vial_settings
+    vial config show 2>/dev/null | string match -r '^server\\.[a-z_]+' | string replace server. '' | string replace -r '$' =
+end
+
 function __vial_runs
     vial ps 2>/dev/null | cut -f 1
 end
@@ -43,6 +47,7 @@ complete -c vial -n __vial_needs_verb -f -a languages -d 'the languages this hos
 complete -c vial -n __vial_needs_verb -f -a doctor -d 'what this host can enforce'
 complete -c vial -n __vial_needs_verb -f -a prepare -d 'fill the build caches'
 complete -c vial -n __vial_needs_verb -f -a env -d 'languages with packages of their own'
+complete -c vial -n __vial_needs_verb -f -a config -d 'check the configuration, or show it'
 complete -c vial -n __vial_needs_verb -f -a serve -d 'keep sandboxes ready for whoever asks'
 complete -c vial -n __vial_needs_verb -f -a ps -d 'what the local daemon is running'
 complete -c vial -n __vial_needs_verb -f -a kill -d 'end runs of the local daemon'
@@ -95,14 +100,18 @@ complete -c vial -n '__vial_verb serve' -x -l renew-runs -d 'runs per warm inter
 complete -c vial -n '__vial_verb serve' -x -l renew-time -d 'time per warm interpreter'
 complete -c vial -n '__vial_verb serve' -x -l log-format -a 'text json' -d 'how events are written'
 complete -c vial -n '__vial_verb serve' -x -l log-level -a 'error warn info debug' -d 'which events are written'
+complete -c vial -n '__vial_verb serve' -x -l set -a '(__vial_settings)' -d 'any other setting, KEY=VALUE'
 complete -c vial -n '__vial_verb kill' -l all -d 'every run there is'
 complete -c vial -n '__vial_verb kill' -f -a '(__vial_runs)'
 
 complete -c vial -n '__vial_verb run judge languages doctor ps' -l json -d 'print JSON'
 complete -c vial -n '__vial_verb run languages doctor prepare serve' -r -l config -d 'the configuration'
 complete -c vial -n '__vial_verb prepare' -f -a '(__vial_languages)'
-complete -c vial -n '__vial_verb help' -f -a 'run judge languages doctor prepare env serve ps kill session repl'
+complete -c vial -n '__vial_verb help' -f -a 'run judge languages doctor prepare env config serve ps kill session repl'
 
+complete -c vial -n '__vial_verb config; and test (count (commandline -opc)) -eq 2' -f -a 'check show'
+complete -c vial -n '__vial_verb config' -l json -d 'print JSON'
+complete -c vial -n '__vial_verb config' -r -l config -d 'the configuration'
 complete -c vial -n '__vial_verb env; and test (count (commandline -opc)) -eq 2' -f -a 'list build show remove'
 complete -c vial -n '__vial_env list show' -l json -d 'print JSON'
 complete -c vial -n '__vial_env list build show remove' -r -l config -d 'the configuration'

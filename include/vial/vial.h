@@ -160,6 +160,30 @@ VIAL_API int vial_environment_build(struct vial *host, const char *name,
 VIAL_API int vial_environment_remove(struct vial *host, const char *name,
 				     struct vial_error *error);
 
+/* ---- configuration --------------------------------------------------------------------- */
+
+struct vial_setting {
+	const char *key;    /* "limits.memory", "server.max"; or the name of a variable */
+	const char *value;  /* as text; "": none */
+	const char *origin; /* "/etc/vial/vial.yaml:12", "VIAL_MAX"; NULL: the default */
+	const char *doc;
+	int live;    /* a daemon takes it over on SIGHUP */
+	int ignored; /* a variable of another system that is set, and without effect here */
+};
+
+/* What is in effect for a daemon: its file, and the environment before that.  Free it. */
+struct vial_setting_list {
+	const struct vial_setting *items;
+	size_t count;
+	const char *path; /* of the file; NULL: there is none */
+};
+VIAL_API int vial_settings(const struct vial_setting_list **ret, const char *config,
+			   struct vial_error *error);
+VIAL_API void vial_settings_free(const struct vial_setting_list *list); /* NULL is fine */
+
+/* The file alone, and whether the files that it names can be read. */
+VIAL_API int vial_config_check(const char *config, struct vial_error *error);
+
 /* ---- limits ---------------------------------------------------------------------------- */
 
 struct vial_limit {

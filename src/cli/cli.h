@@ -28,6 +28,7 @@ int languages_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 int prepare_main(int argc, char **argv);
 int env_main(int argc, char **argv);
+int config_main(int argc, char **argv);
 int serve_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int kill_main(int argc, char **argv);

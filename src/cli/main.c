@@ -19,6 +19,7 @@ static const struct verb verbs[] = {
 	{ "doctor",    "",              doctor_main,    "what this host can enforce" },
 	{ "prepare",   "[LANG...]",     prepare_main,   "fill the build caches" },
 	{ "env",       "VERB ...",      env_main,       "languages with packages of their own" },
+	{ "config",    "VERB ...",      config_main,    "check the configuration, or show it" },
 	{ "serve",     "",              serve_main,     "keep sandboxes ready for whoever asks" },
 	{ "ps",        "",              ps_main,        "what the local daemon is running" },
 	{ "kill",      "ID...",         kill_main,      "end runs of the local daemon" },

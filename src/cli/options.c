@@ -186,6 +186,6 @@ void options_usage(FILE *f, const struct options *o)
 			      term_style(f, TERM_PLAIN));
 	for (size_t i = 0; i < o->count; i++)
 		usage_row(f, &o->rows[i]);
-	(void)fputs(o->rows[0].name ? "" : "\n", f);
+	(void)fputs(o->count && !o->rows[0].name ? "\n" : "", f);
 	usage_row(f, &help_row);
 }

@@ -7,14 +7,14 @@
 #include "base/sys.h"
 #include "engine/steps.h"
 #include "keeper/keeper.h"
+#include "keeper/notify.h"
+#include "keeper/reload.h"
+#include "keeper/sockets.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,25 +24,20 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 
 enum {
-	LISTEN_MAX = 2,
 	LAST_MOMENT_MS = 5000,
 	SERVER_FIRST_FD = 3,
-	SERVER_WORDS = 7,
-	BACKLOG = 512,
-	LEAVE_MS = 20, /* how often, and how long, a path is looked at that somebody has */
-	LEAVE_TRIES = 50,
+	SERVER_WORDS = 4,
 };
 
 struct serve {
 	const struct serve_options *options;
 	struct keeper keeper;
-	int listening[LISTEN_MAX];
-	size_t listen_count;
-	struct stat socket; /* the one we made; somebody else may have the path by the end */
+	struct sockets sockets;
+	struct reload reload;
+	int settings_end; /* of the server's channel, until it has it */
+	bool has_terminal;
 	int server_pidfd, signals;
 	int server_code, server_signal; /* how it ended */
 	struct watch server_end, signal_watch;
@@ -50,138 +45,27 @@ struct serve {
 	bool is_ending;
 };
 
-/* ---- sockets --------------------------------------------------------------------------- */
-
-static bool somebody_listens(const struct sockaddr_un *at)
-{
-	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	return fd >= 0 && connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0;
-}
-
-static int listen_unix(const char *path, struct err *e)
-{
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	char dir[PATH_MAX];
-
-	if (strlen(path) >= sizeof(at.sun_path))
-		return err_set(e, ERR_INVALID, "%.100s...: too long for a socket", path);
-	memcpy(at.sun_path, path, strlen(path) + 1);
-	(void)snprintf(dir, sizeof(dir), "%s", path);
-	char *last = strrchr(dir, '/');
-	if (last && last != dir) {
-		*last = '\0';
-		if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-			return err_sys(e, "%s", dir);
-	}
-	/* The server of a keeper that was killed is about to go. */
-	for (int tries = 0; somebody_listens(&at); tries++) {
-		if (tries == LEAVE_TRIES)
-			return err_set(e, ERR_BUSY, "%s: another daemon has it", path);
-		(void)usleep(LEAVE_MS * 1000);
-	}
-	(void)unlink(path);
-	mode_t before = umask(0177);
-	int bound = fd < 0 ? -1 : bind(fd, (struct sockaddr *)&at, sizeof(at));
-	(void)umask(before);
-	if (bound < 0 || listen(fd, BACKLOG) < 0)
-		return err_sys(e, "%s", path);
-	return take_fd(&fd);
-}
-
-static bool parse_address(struct sockaddr_storage *ret, socklen_t *ret_len, const char *text)
-{
-	struct sockaddr_in *in4 = (struct sockaddr_in *)ret;
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret;
-	char host[64];
-	const char *colon = strrchr(text, ':');
-	char *end;
-
-	if (!colon || colon == text || (size_t)(colon - text) >= sizeof(host))
-		return false;
-	(void)snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
-	unsigned long port = strtoul(colon + 1, &end, 10);
-	if (*end || end == colon + 1 || port > 65535)
-		return false;
-	memset(ret, 0, sizeof(*ret));
-	if (host[0] == '[' && host[strlen(host) - 1] == ']') {
-		host[strlen(host) - 1] = '\0';
-		in6->sin6_family = AF_INET6;
-		in6->sin6_port = htons((uint16_t)port);
-		*ret_len = sizeof(*in6);
-		return inet_pton(AF_INET6, host + 1, &in6->sin6_addr) == 1 &&
-		       IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
-	}
-	in4->sin_family = AF_INET;
-	in4->sin_port = htons((uint16_t)port);
-	*ret_len = sizeof(*in4);
-	return inet_pton(AF_INET, host, &in4->sin_addr) == 1 &&
-	       (ntohl(in4->sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
-}
-
-static int listen_tcp(const char *address, struct err *e)
-{
-	struct sockaddr_storage at;
-	socklen_t len;
-	int yes = 1;
-
-	if (!parse_address(&at, &len, address))
-		return err_set(e, ERR_INVALID,
-			       "%.60s: not ADDRESS:PORT with an address of the loopback", address);
-	auto_close int fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return err_sys(e, "%s", address);
-	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, BACKLOG) < 0) {
-		err_sys(e, "%s", address);
-		if (e->sys == EADDRINUSE)
-			e->code = ERR_BUSY;
-		return -1;
-	}
-	return take_fd(&fd);
-}
-
-static int open_sockets(struct serve *s, struct err *e)
-{
-	const struct serve_options *o = s->options;
-
-	if (o->socket) {
-		s->listening[s->listen_count] = listen_unix(o->socket, e);
-		if (s->listening[s->listen_count] < 0)
-			return -1;
-		s->listen_count++;
-		if (stat(o->socket, &s->socket) < 0)
-			return err_sys(e, "%s", o->socket);
-	}
-	if (o->listen) {
-		s->listening[s->listen_count] = listen_tcp(o->listen, e);
-		if (s->listening[s->listen_count] < 0)
-			return -1;
-		s->listen_count++;
-	}
-	return 0;
-}
-
 /* ---- the server ------------------------------------------------------------------------ */
 
 /*
- * What the server is told: numbers, whom to become once it has opened what it needs as us, and
- * the environments in our order, NAME=LANGUAGE, since both sides call them by their place in it.
+ * What the server is told: a letter for each socket, whom to become once it has opened what it
+ * needs as us, and the environments in our order, NAME=LANGUAGE, since both sides call them by
+ * their place in it.  The rest are settings, which come by their own channel.
  */
 static char **server_words(const struct serve *s)
 {
 	const struct environments *list = s->keeper.environments;
-	const struct serve_options *o = s->options;
 	const struct lease *lease = &s->server_lease;
+	const char *config = s->options->config;
 	char **words = calloc(SERVER_WORDS + list->count + 1, sizeof(*words));
+	char letters[SOCKETS_MAX + 1] = "";
 
+	for (size_t i = 0; i < s->sockets.count; i++)
+		letters[i] = s->sockets.all[i].is_tls ? 't' : 'p';
 	if (!words || asprintf(&words[0], "vial-server") < 0 ||
-	    asprintf(&words[1], "%zu", s->listen_count) < 0 ||
-	    asprintf(&words[2], "%u", o->armed) < 0 || asprintf(&words[3], "%u", o->max) < 0 ||
-	    asprintf(&words[4], "%u", o->queue) < 0 ||
-	    asprintf(&words[5], "%u", lease->own_uids ? lease->guest_uid : 0) < 0 ||
-	    asprintf(&words[6], "%s", o->config ? o->config : "") < 0)
+	    asprintf(&words[1], "%s", letters) < 0 ||
+	    asprintf(&words[2], "%u", lease->own_uids ? lease->guest_uid : 0) < 0 ||
+	    asprintf(&words[3], "%s", config ? config : "") < 0)
 		return NULL;
 	for (size_t i = 0; i < list->count; i++)
 		if (asprintf(&words[SERVER_WORDS + i], "%s=%s", list->items[i].name,
@@ -192,12 +76,13 @@ static char **server_words(const struct serve *s)
 
 _Noreturn static void become_server(struct serve *s, int channel, const char *path)
 {
-	int fds[1 + LISTEN_MAX], count = 0;
+	int fds[2 + SOCKETS_MAX], count = 0;
 	char **words = server_words(s);
 
 	fds[count++] = channel;
-	for (size_t i = 0; i < s->listen_count; i++)
-		fds[count++] = s->listening[i];
+	fds[count++] = s->settings_end;
+	for (size_t i = 0; i < s->sockets.count; i++)
+		fds[count++] = s->sockets.all[i].fd;
 	for (int i = 0; i < count; i++) { /* up, out of each other's way, then down */
 		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 64);
 		if (fds[i] < 0)
@@ -238,8 +123,8 @@ static int start_server(struct serve *s, struct err *e)
 		s->server_pidfd = -1;
 		return err_sys(e, "server");
 	}
-	for (size_t i = 0; i < s->listen_count; i++)
-		(void)close(take_fd(&s->listening[i]));
+	(void)close(take_fd(&s->settings_end));
+	sockets_close(&s->sockets);
 	return 0;
 }
 
@@ -253,6 +138,12 @@ static void on_server_end(struct watch *w, uint32_t events)
 	loop_stop(s->keeper.loop);
 }
 
+/* A terminal that is closed says SIGHUP as well: nobody is left to read what we would say. */
+static bool lost_terminal(const struct serve *s)
+{
+	return s->has_terminal && !isatty(STDERR_FILENO);
+}
+
 static void on_signal(struct watch *w, uint32_t events)
 {
 	struct serve *s = holder_of(w, struct serve, signal_watch);
@@ -261,30 +152,38 @@ static void on_signal(struct watch *w, uint32_t events)
 	(void)events;
 	if (read(w->fd, &info, sizeof(info)) != sizeof(info))
 		return;
+	if (info.ssi_signo == SIGHUP && !lost_terminal(s)) {
+		if (!s->is_ending)
+			reload_now(&s->reload);
+		return;
+	}
 	/* The server finishes what it has, and ends; the second time it must. */
 	if (s->server_pidfd >= 0)
 		(void)pidfd_send_signal(s->server_pidfd, s->is_ending ? SIGKILL : SIGTERM, NULL, 0);
+	if (!s->is_ending)
+		notify("STOPPING=1\nSTATUS=finishing what is under way");
 	s->is_ending = true;
 }
 
 /* Held back from the very start, and in the server until it can hear them, too: an order to end
  * that comes early is an order, and no accident. */
-static sigset_t ending_signals(void)
+static sigset_t own_signals(void)
 {
-	sigset_t ends;
+	sigset_t own;
 
-	(void)sigemptyset(&ends);
-	(void)sigaddset(&ends, SIGINT);
-	(void)sigaddset(&ends, SIGTERM);
-	return ends;
+	(void)sigemptyset(&own);
+	(void)sigaddset(&own, SIGINT);
+	(void)sigaddset(&own, SIGTERM);
+	(void)sigaddset(&own, SIGHUP);
+	return own;
 }
 
 static int watch_own(struct serve *s, struct err *e)
 {
 	struct loop *loop = s->keeper.loop;
-	sigset_t ends = ending_signals();
+	sigset_t own = own_signals();
 
-	s->signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->signals = signalfd(-1, &own, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signals < 0)
 		return err_sys(e, "signals");
 	s->signal_watch = (struct watch){ .fd = s->signals, .on_ready = on_signal };
@@ -292,7 +191,7 @@ static int watch_own(struct serve *s, struct err *e)
 	if (loop_watch(loop, &s->signal_watch, EPOLLIN, e) < 0 ||
 	    loop_watch(loop, &s->server_end, EPOLLIN, e) < 0)
 		return -1;
-	return 0;
+	return reload_watch(&s->reload, e);
 }
 
 /*
@@ -312,25 +211,29 @@ static int lock_in(struct err *e)
 static void is_ready(void *arg)
 {
 	struct serve *s = arg;
+	const char *urls[SOCKETS_MAX];
+	const struct serve_where where = { .socket = s->sockets.path[0] ? s->sockets.path : NULL,
+					   .urls = urls,
+					   .url_count = s->sockets.url_count,
+					   .log_format = s->reload.first->server->log_format };
 
+	for (size_t i = 0; i < where.url_count; i++)
+		urls[i] = s->sockets.urls[i];
 	if (s->options->on_ready)
-		s->options->on_ready(s->options);
+		s->options->on_ready(&where);
+	notify("READY=1\nSTATUS=running");
 }
 
 static void serve_done(struct serve *s)
 {
-	struct stat now;
-
 	if (s->server_pidfd >= 0) {
 		(void)pidfd_send_signal(s->server_pidfd, SIGKILL, NULL, 0);
 		(void)keeper_reap(&s->server_pidfd, NULL, NULL, NULL);
 	}
-	for (size_t i = 0; i < s->listen_count; i++)
-		if (s->listening[i] >= 0)
-			(void)close(s->listening[i]);
-	if (s->options->socket && stat(s->options->socket, &now) == 0 &&
-	    now.st_ino == s->socket.st_ino && now.st_dev == s->socket.st_dev)
-		(void)unlink(s->options->socket);
+	sockets_remove(&s->sockets);
+	reload_done(&s->reload);
+	if (s->settings_end >= 0)
+		(void)close(s->settings_end);
 	if (s->signals >= 0)
 		(void)close(s->signals);
 	if (s->keeper.server >= 0)
@@ -381,35 +284,78 @@ static int how_it_ended(struct serve *s, struct err *e)
 	return err_set(e, ERR_GONE, "the server ended with status %d", s->server_code);
 }
 
+int serve_check_flag(const struct serve_flag *flag, struct err *e)
+{
+	struct settings scratch = { 0 };
+	const struct setting_list *listen = &scratch.values.listen;
+	struct address ignored;
+
+	int checked = settings_default(&scratch, e);
+	if (checked == 0)
+		checked = settings_set(&scratch, flag->key, flag->value, NULL, e);
+	for (size_t i = 0; checked == 0 && i < listen->count; i++)
+		checked = address_parse(&ignored, listen->items[i], e);
+	settings_done(&scratch);
+	return checked;
+}
+
+/* What this host is, and how it is to be used: nothing is started yet. */
+static int look_around(struct serve *s, struct environments *environments, struct err *e)
+{
+	struct keeper *k = &s->keeper;
+
+	if (vial_open(&k->host, s->options->config, (struct vial_error *)e) < 0 ||
+	    reload_settle(k->host->config, s->options, e) < 0 ||
+	    config_limits(&k->host->limits, k->host->config, e) < 0 ||
+	    host_check_layers(k->host, 0, e) < 0)
+		return -1;
+	const struct config_server *server = k->host->config->server;
+	s->reload.first = k->host->config;
+	k->sandboxes_max = (unsigned)server->max;
+	k->renew_forks = (unsigned)server->renew_runs;
+	k->renew_us = server->renew_time * 1000;
+	cgroup_sweep_beside(k->host->cgroups, ids_claim, &k->host->ids);
+	return environments_load(environments, k->host, e);
+}
+
+static int start(struct serve *s, struct err *e)
+{
+	const struct config_server *server = s->keeper.host->config->server;
+
+	if (loop_create(&s->keeper.loop, e) < 0)
+		return -1;
+	s->reload.loop = s->keeper.loop;
+	if (sockets_open(&s->sockets, server, s->options->usual_socket, false, e) < 0 ||
+	    reload_open(&s->reload, &s->settings_end, e) < 0 || start_server(s, e) < 0 ||
+	    watch_own(s, e) < 0)
+		return -1;
+	return geteuid() == 0 ? lock_in(e) : 0;
+}
+
 int keeper_serve(const struct serve_options *options, struct err *e)
 {
-	AUTO(serve_done) struct serve s = {
+	AUTO(serve_done)
+	struct serve s = {
 		.options = options,
 		.keeper = { .server = -1, .on_ready = is_ready },
-		.listening = { -1, -1 },
+		.reload = { .options = options, .channel = -1 },
+		.settings_end = -1,
+		.has_terminal = isatty(STDERR_FILENO),
 		.server_pidfd = -1,
 		.server_code = -1,
 		.signals = -1,
 		.server_lease.fd = -1,
 	};
 	AUTO(environments_done) struct environments environments = { 0 };
+	const sigset_t own = own_signals();
 
 	s.keeper.arg = &s;
 	s.keeper.environments = &environments;
-	s.keeper.sandboxes_max = options->max;
-	s.keeper.renew_forks = options->renew_runs;
-	s.keeper.renew_us = options->renew_ms * 1000;
-	const sigset_t ends = ending_signals();
-	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	(void)sigprocmask(SIG_BLOCK, &own, NULL);
 	raise_limits();
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (vial_open(&s.keeper.host, options->config, (struct vial_error *)e) < 0 ||
-	    host_check_layers(s.keeper.host, 0, e) < 0)
-		return -1;
-	cgroup_sweep_beside(s.keeper.host->cgroups, ids_claim, &s.keeper.host->ids);
-	if (environments_load(&environments, s.keeper.host, e) < 0 ||
-	    loop_create(&s.keeper.loop, e) < 0 || open_sockets(&s, e) < 0 ||
-	    start_server(&s, e) < 0 || watch_own(&s, e) < 0 || (geteuid() == 0 && lock_in(e) < 0))
+	notify_init();
+	if (look_around(&s, &environments, e) < 0 || start(&s, e) < 0)
 		return -1;
 	int ran = keeper_run(&s.keeper, e);
 	return ran < 0 && e->code != ERR_GONE ? -1 : how_it_ended(&s, e);

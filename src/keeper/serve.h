@@ -7,27 +7,37 @@
  */
 #include "base/err.h"
 
-#include <stdint.h>
+#include <stddef.h>
 
-struct serve_options {
-	const char *config; /* the operator's configuration; NULL: as vial_open() finds it */
-	const char *socket; /* path of the Unix socket; its last directory is made when missing,
-			     * and a socket that nobody listens on any more is replaced */
-	const char *listen; /* "127.0.0.1:6000", "[::1]:6000", a numeric loopback address;
-			     * NULL: the Unix socket only */
-	unsigned armed;     /* sandboxes kept ready, per environment */
-	unsigned max;       /* sandboxes at once, over all environments */
-	unsigned queue;     /* runs that may wait for one; more are refused as busy */
-	unsigned renew_runs; /* after which a warm interpreter is replaced; */
-	uint64_t renew_ms;   /* ... or after this time */
-
-	/* Called once, when runs are accepted on both; may be NULL. */
-	void (*on_ready)(const struct serve_options *options);
+struct serve_flag {
+	const char *key, *value; /* a setting: "max", "8" */
+	const char *flag;        /* for people: "--max" */
 };
 
+struct serve_where {        /* it listens */
+	const char *socket; /* NULL: on no Unix socket */
+	const char *const *urls;
+	size_t url_count;
+	const char *log_format; /* "text", "json" */
+};
+
+struct serve_options {
+	const char *config;       /* the operator's configuration; NULL: as vial_open() finds it */
+	const char *usual_socket; /* when the settings name none; NULL: then it is an error */
+	const struct serve_flag *flags; /* before the environment and the file */
+	size_t flag_count;
+
+	/* Called once, when runs are accepted everywhere; may be NULL. */
+	void (*on_ready)(const struct serve_where *where);
+};
+
+/* Whether there is such a setting, and may have such a value. */
+int serve_check_flag(const struct serve_flag *flag, struct err *e) MUST_USE;
+
 /*
- * Serve until SIGINT or SIGTERM, then finish the runs under way within the server's
- * grace period (a second signal: end them) and return 0.  -1: could not be started
- * (ERR_BUSY: another daemon has the socket or the port), or the server was lost.
+ * Serve until SIGINT or SIGTERM, then finish the runs under way within the setting
+ * `drain_grace` (a second signal: end them) and return 0.  SIGHUP: read the configuration again.
+ * -1: could not be started (ERR_BUSY: another daemon has the socket or the port), or the server was
+ * lost.
  */
 int keeper_serve(const struct serve_options *options, struct err *e) MUST_USE;

@@ -34,7 +34,19 @@ enum wire_kind {
 	WIRE_FILER,  /* one descriptor: see keeper/filer.h */
 	WIRE_LISTENER, /* that socket, then the channel of a new proxy where one was needed; without
 			* descriptors: the reason is in `failed`, and the sandbox is as it was */
+
+	/* On a channel of their own, which the pool does not read. */
+	WIRE_SETTINGS, /* keeper to server, at the start and on reload: below */
+	WIRE_APPLIED,  /* the answer: `failed` says what went wrong, or ERR_NONE */
+	WIRE_PING,     /* keeper to server: is its loop alive? */
+	WIRE_PONG,
 };
+
+/*
+ * SETTINGS come with descriptors: first a file of what config_write() has written, then one for
+ * each setting of the kind FILE that has a value, in the order of the table: opened with the
+ * keeper's rights, since the server has none to open anything.
+ */
 
 enum wire_armed_fd {
 	WIRE_FD_CONTROL,   /* stream socket to the guest: guest/go.h */

@@ -472,3 +472,10 @@ int config_limits(struct limits *ret, const struct config *config, struct err *e
 	*ret = lim;
 	return 0;
 }
+
+const char *config_limit_text(const struct config *config, const char *name)
+{
+	char **field = limit_text((struct config *)(uintptr_t)config, name);
+
+	return field ? *field : NULL;
+}

@@ -105,4 +105,5 @@ int config_read(struct config *config, const char *text, struct err *e) MUST_USE
 int config_parse(struct config **ret, const char *text, size_t len, struct err *e) MUST_USE;
 
 const struct config_language *config_language(const struct config *config, const char *name);
+const char *config_limit_text(const struct config *config, const char *name); /* NULL: not said */
 int config_limits(struct limits *ret, const struct config *config, struct err *e) MUST_USE;

@@ -14,37 +14,37 @@
 #include <strings.h>
 
 const struct foreign foreign_variables[] = {
-	{ "CODE_EXECUTOR_MAX_POD_POOL_SIZE", "server.max" },
-	{ "CODE_EXECUTOR_EXECUTION_TIMEOUT", "limits.timeout" },
-	{ "CODE_EXECUTOR_MEMORY_LIMIT", "limits.memory" },
-	{ "CODE_EXECUTOR_CPU_LIMIT", "limits.cpus" },
-	{ "CODE_EXECUTOR_EPHEMERAL_STORAGE_LIMIT", "limits.workspace" },
-	{ "OUTPUT_DATA_PATH", "server.output_data_path" },
-	{ "SANDBOX_HOST", "server.listen" }, /* these two make one address */
-	{ "SANDBOX_PORT", "server.listen" },
-	{ "CODE_EXECUTOR_NAMESPACE", NULL },
-	{ "CODE_EXECUTOR_DOCKER_IMAGE", NULL },
-	{ "CODE_EXECUTOR_POD_NAME_PREFIX", NULL },
-	{ "CODE_EXECUTOR_WORKDIR_BASE", NULL },
-	{ "CODE_EXECUTOR_SESSION_TIMEOUT", NULL },
-	{ "CODE_EXECUTOR_DEFAULT_TIMEOUT", NULL },
-	{ "CODE_EXECUTOR_MEMORY_REQUEST", NULL },
-	{ "CODE_EXECUTOR_CPU_REQUEST", NULL },
-	{ "CODE_EXECUTOR_EPHEMERAL_STORAGE_REQUEST", NULL },
-	{ "CODE_EXECUTOR_RUN_AS_USER", NULL },
-	{ "CODE_EXECUTOR_RUN_AS_GROUP", NULL },
-	{ "CODE_EXECUTOR_FS_GROUP", NULL },
-	{ "CODE_EXECUTOR_VERBOSE", NULL },
-	{ "CODE_EXECUTOR_SKIP_ENVIRONMENT_SETUP", NULL },
-	{ "CODE_EXECUTOR_SECURITY_THRESHOLD", NULL },
-	{ "CODE_EXECUTOR_YAML_POLICY_PATH", NULL },
-	{ "CODE_EXECUTOR_EXECUTION_MODE", NULL },
-	{ "CODE_EXECUTOR_SANDBOX_MODE", NULL },
-	{ "CODE_EXECUTOR_RUNTIME_CLASS_NAME", NULL },
-	{ "CODE_EXECUTOR_KEEP_TEMPLATE", NULL },
-	{ "CODE_EXECUTOR_KUBECONFIG_PATH", NULL },
-	{ "DEBUG", "server.log_level" }, /* 1: all of it */
-	{ NULL, NULL },
+	{ "CODE_EXECUTOR_MAX_POD_POOL_SIZE", "server.max", NULL },
+	{ "CODE_EXECUTOR_EXECUTION_TIMEOUT", "limits.timeout", NULL },
+	{ "CODE_EXECUTOR_MEMORY_LIMIT", "limits.memory", NULL },
+	{ "CODE_EXECUTOR_CPU_LIMIT", "limits.cpus", NULL },
+	{ "CODE_EXECUTOR_EPHEMERAL_STORAGE_LIMIT", "limits.workspace", NULL },
+	{ "OUTPUT_DATA_PATH", "server.output_data_path", NULL },
+	{ "SANDBOX_HOST", "server.listen", NULL }, /* these two make one address */
+	{ "SANDBOX_PORT", "server.listen", NULL },
+	{ "CODE_EXECUTOR_VERBOSE", "server.log_level", "debug" },
+	{ "DEBUG", "server.log_level", "debug" },
+	{ "CODE_EXECUTOR_NAMESPACE", NULL, NULL },
+	{ "CODE_EXECUTOR_DOCKER_IMAGE", NULL, NULL },
+	{ "CODE_EXECUTOR_POD_NAME_PREFIX", NULL, NULL },
+	{ "CODE_EXECUTOR_WORKDIR_BASE", NULL, NULL },
+	{ "CODE_EXECUTOR_SESSION_TIMEOUT", NULL, NULL },
+	{ "CODE_EXECUTOR_DEFAULT_TIMEOUT", NULL, NULL },
+	{ "CODE_EXECUTOR_MEMORY_REQUEST", NULL, NULL },
+	{ "CODE_EXECUTOR_CPU_REQUEST", NULL, NULL },
+	{ "CODE_EXECUTOR_EPHEMERAL_STORAGE_REQUEST", NULL, NULL },
+	{ "CODE_EXECUTOR_RUN_AS_USER", NULL, NULL },
+	{ "CODE_EXECUTOR_RUN_AS_GROUP", NULL, NULL },
+	{ "CODE_EXECUTOR_FS_GROUP", NULL, NULL },
+	{ "CODE_EXECUTOR_SKIP_ENVIRONMENT_SETUP", NULL, NULL },
+	{ "CODE_EXECUTOR_SECURITY_THRESHOLD", NULL, NULL },
+	{ "CODE_EXECUTOR_YAML_POLICY_PATH", NULL, NULL },
+	{ "CODE_EXECUTOR_EXECUTION_MODE", NULL, NULL },
+	{ "CODE_EXECUTOR_SANDBOX_MODE", NULL, NULL },
+	{ "CODE_EXECUTOR_RUNTIME_CLASS_NAME", NULL, NULL },
+	{ "CODE_EXECUTOR_KEEP_TEMPLATE", NULL, NULL },
+	{ "CODE_EXECUTOR_KUBECONFIG_PATH", NULL, NULL },
+	{ NULL, NULL, NULL },
 };
 
 const char *foreign_value(const char *variable)
@@ -69,28 +69,28 @@ static int set_address(struct config *config, struct err *e)
 			  e);
 }
 
-static int set_debug(struct config *config, struct err *e)
+static bool says_yes(const char *value)
 {
-	const char *value = foreign_value("DEBUG");
-	bool is_on = value && (strcmp(value, "1") == 0 || strcasecmp(value, "true") == 0 ||
-			       strcasecmp(value, "yes") == 0 || strcasecmp(value, "on") == 0);
+	static const char *const words[] = { "1", "true", "yes", "on" };
 
-	/* Other programs have other uses for it: what is no yes is none of our business. */
-	return is_on ? config_set(config, "server.log_level", "debug", "DEBUG", e) : 0;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasecmp(value, words[i]) == 0)
+			return true;
+	return false; /* other programs have other uses for DEBUG: none of our business */
 }
 
 int config_environment(struct config *config, struct err *e)
 {
 	for (const struct foreign *f = foreign_variables; f->variable; f++) {
-		bool is_special = strncmp(f->variable, "SANDBOX_", 8) == 0 ||
-				  strcmp(f->variable, "DEBUG") == 0;
-		const char *value = f->key && !is_special ? foreign_value(f->variable) : NULL;
-		if (value && config_set(config, f->key, value, f->variable, e) < 0)
+		const char *value = f->key ? foreign_value(f->variable) : NULL;
+
+		if (!value || strncmp(f->variable, "SANDBOX_", 8) == 0 ||
+		    (f->if_true && !says_yes(value)))
+			continue;
+		if (config_set(config, f->key, f->if_true ? f->if_true : value, f->variable, e) < 0)
 			return err_context(e, "%s", f->variable);
 	}
 	if (set_address(config, e) < 0)
 		return err_context(e, "SANDBOX_HOST, SANDBOX_PORT");
-	if (set_debug(config, e) < 0)
-		return err_context(e, "DEBUG");
 	return settings_environment(&config->settings, e);
 }

@@ -178,6 +178,41 @@ static int read_value(union value *ret, const struct setting_row *row, const cha
 	return err_set(e, ERR_BUG, "a setting of no kind");
 }
 
+static int check_mode(const char *mode, struct err *e)
+{
+	if (strspn(mode, "01234567") != strlen(mode) || (strlen(mode) == 4 && mode[0] != '0'))
+		return err_set(e, ERR_INVALID, "'%s' is not octal, such as 0660", mode);
+	if (mode[strlen(mode) - 1] != '0')
+		return err_set(e, ERR_INVALID, "'%s' lets every user of this host run programs",
+			       mode);
+	return 0;
+}
+
+static int check_word(const char *word, const char *words, struct err *e)
+{
+	const char *at = strstr(words, word);
+	size_t len = strlen(word);
+
+	if (at && (at == words || at[-1] == ' ') && (!at[len] || at[len] == ' '))
+		return 0;
+	return err_set(e, ERR_INVALID, "'%.40s' is none of: %s", word, words);
+}
+
+/* What a text must be besides short. */
+static int check_text(enum setting_id id, const char *text, struct err *e)
+{
+	switch (id) {
+	case SETTING_socket_mode:
+		return check_mode(text, e);
+	case SETTING_log_format:
+		return check_word(text, "text json", e);
+	case SETTING_log_level:
+		return check_word(text, "error warn info debug", e);
+	default:
+		return 0;
+	}
+}
+
 /* ---- one and all ------------------------------------------------------------------------ */
 
 static int set(struct settings *s, size_t id, const char *text, const char *origin, struct err *e)
@@ -186,7 +221,7 @@ static int set(struct settings *s, size_t id, const char *text, const char *orig
 	char *field = (char *)&s->values + row->at;
 	union value value = { 0 }, old = { 0 };
 
-	if (read_value(&value, row, text, e) < 0)
+	if (check_text((enum setting_id)id, text, e) < 0 || read_value(&value, row, text, e) < 0)
 		return err_context(e, "%s", row->key);
 	auto_free char *kept = strdup(text);
 	auto_free char *from = origin ? strdup(origin) : NULL;
@@ -262,41 +297,8 @@ int settings_environment(struct settings *s, struct err *e)
 
 /* ---- together --------------------------------------------------------------------------- */
 
-static int check_mode(const char *mode, struct err *e)
-{
-	if (strspn(mode, "01234567") != strlen(mode) || (strlen(mode) == 4 && mode[0] != '0'))
-		return err_set(e, ERR_INVALID, "socket_mode: '%s' is not octal, such as 0660",
-			       mode);
-	if (mode[strlen(mode) - 1] != '0')
-		return err_set(e, ERR_INVALID,
-			       "socket_mode: '%s' lets every user of this host run programs", mode);
-	return 0;
-}
-
-static int check_word(const char *key, const char *word, const char *words, struct err *e)
-{
-	const char *at = strstr(words, word);
-	size_t len = strlen(word);
-
-	if (at && (at == words || at[-1] == ' ') && (!at[len] || at[len] == ' '))
-		return 0;
-	return err_set(e, ERR_INVALID, "%s: '%.40s' is none of: %s", key, word, words);
-}
-
 int settings_check(const char **ret_key, const struct config_server *server, struct err *e)
 {
-	*ret_key = "log_format";
-	if (check_word(*ret_key, server->log_format, "text json", e) < 0)
-		return -1;
-	*ret_key = "log_level";
-	if (check_word(*ret_key, server->log_level, "error warn info debug", e) < 0)
-		return -1;
-	*ret_key = "socket_mode";
-	if (check_mode(server->socket_mode, e) < 0)
-		return -1;
-	*ret_key = "socket";
-	if (server->socket && server->socket[0] != '/' && strcmp(server->socket, "none") != 0)
-		return err_set(e, ERR_INVALID, "socket: must be an absolute path, or 'none'");
 	*ret_key = server->tls_key ? "tls_key" : "tls_certificate";
 	if (!server->tls_certificate != !server->tls_key)
 		return err_set(e, ERR_INVALID,

@@ -194,10 +194,24 @@ static bool is_json(const char *type)
 	       (!type[len] || strchr("; \t", type[len]));
 }
 
+static bool answers_to(const struct http *http, const char *host)
+{
+	const struct setting_list *hosts = http->options.hosts;
+
+	if (origin_is_local_host(host))
+		return true;
+	for (size_t i = 0; hosts && i < hosts->count; i++)
+		if (origin_is_host(host, hosts->items[i]))
+			return true;
+	return false;
+}
+
 static void check_head(struct exchange *x, const struct head *head, const char *method,
 		       const char *path)
 {
 	const struct route *route = x->match.route;
+	bool is_called = head->hosts <= 1 &&
+			 (!x->conn->is_tcp || (head->host && answers_to(x->http, head->host)));
 
 	if (!length_is_clear(head))
 		refuse(x, 400, ERR_INVALID, "the length of the body is not clear");
@@ -206,11 +220,11 @@ static void check_head(struct exchange *x, const struct head *head, const char *
 	else if (head->bytes > HEADERS_MAX || head->count > HEADERS_COUNT_MAX)
 		refuse(x, 431, ERR_LIMIT, "more than %d KiB or %d lines of headers",
 		       HEADERS_MAX >> 10, HEADERS_COUNT_MAX);
-	else if (head->hosts > 1 ||
-		 (x->conn->is_tcp && (!head->host || !origin_is_local_host(head->host))))
-		refuse(x, 403, ERR_DENIED, "this server answers to localhost only, not to '%.80s'",
+	else if (!is_called)
+		refuse(x, 403, ERR_DENIED, "this server does not answer to '%.80s'",
 		       head->host ? head->host : "");
-	else if (head->origin && !origin_is_own(head->origin, head->host ? head->host : ""))
+	else if (head->origin &&
+		 !origin_is_own(head->origin, head->host ? head->host : "", x->conn->is_tls))
 		refuse(x, 403, ERR_DENIED, "requests from the web page '%.80s' are not answered",
 		       head->origin);
 	else if (x->http->is_draining)
@@ -223,6 +237,8 @@ static void check_head(struct exchange *x, const struct head *head, const char *
 	else if (route->body_max && !route->streams && !is_json(head->type) &&
 		 !(x->match.manner && x->match.manner->takes_any_type))
 		refuse(x, 415, ERR_INVALID, "a body must be application/json");
+	if (!is_called && x->failure.status == 403)
+		x->failure.hint = "names that it shall answer to are listed in server.hosts";
 	if (x->is_refused && x->failure.status == 415)
 		x->failure.hint = "send the header 'Content-Type: application/json'";
 	if (x->is_refused && x->failure.status == 405)

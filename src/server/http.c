@@ -9,10 +9,12 @@
  */
 #include "server/http_impl.h"
 
+#include "lib/address.h"
+#include "server/tls.h"
+
 #include "server/uri.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -27,19 +29,27 @@ enum {
 
 static void listen_again(struct http *http);
 
-static void serve(struct http *http)
+/* One turn; whether it left connections with more to do than that. */
+static bool run_daemon(struct MHD_Daemon *daemon)
 {
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 
+	(void)MHD_run(daemon);
+	return MHD_get_timeout(daemon, &wait_ms) == MHD_YES && wait_ms == 0;
+}
+
+static void serve(struct http *http)
+{
 	if (http->is_serving) {
 		http_poke(http);
 		return;
 	}
 	http->is_serving = true;
-	(void)MHD_run(http->daemon);
+	bool is_more = run_daemon(http->daemon);
+	if (http->tls_daemon)
+		is_more |= run_daemon(http->tls_daemon);
 	http->is_serving = false;
-	/* Connections with more to do than one turn; sleeping ones have no timeouts. */
-	if (MHD_get_timeout(http->daemon, &wait_ms) == MHD_YES && wait_ms == 0)
+	if (is_more)
 		http_poke(http);
 	listen_again(http);
 	if (http->is_draining && http->state.exchanges == 0 && http->on_idle) {
@@ -53,6 +63,12 @@ static void on_events(struct watch *w, uint32_t events)
 {
 	(void)events;
 	serve(holder_of(w, struct http, events));
+}
+
+static void on_tls_events(struct watch *w, uint32_t events)
+{
+	(void)events;
+	serve(holder_of(w, struct http, tls_events));
 }
 
 static void on_poke(struct timer *t)
@@ -124,20 +140,55 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **state,
 	}
 }
 
-int http_add(struct http *http, int fd, struct err *e)
+/* Who is one and the same for the limit: an IPv4 address, or the network of an IPv6 one. */
+static struct in6_addr network_of(const struct sockaddr_storage *from)
+{
+	const struct sockaddr_in *in4 = (const struct sockaddr_in *)from;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
+	struct in6_addr network = { 0 };
+
+	if (from->ss_family == AF_UNIX || address_is_loopback(from))
+		return network;
+	if (from->ss_family == AF_INET)
+		memcpy(network.s6_addr + 12, &in4->sin_addr, 4);
+	else if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		memcpy(network.s6_addr + 12, in6->sin6_addr.s6_addr + 12, 4);
+	else
+		memcpy(network.s6_addr, &in6->sin6_addr, 8);
+	return network;
+}
+
+static bool has_too_many(const struct http *http, const struct in6_addr *from)
+{
+	const struct conn *conn;
+	unsigned count = 0;
+
+	if (http->options.per_address_max == 0 || IN6_IS_ADDR_UNSPECIFIED(from))
+		return false;
+	TAILQ_FOREACH(conn, &http->conns, link)
+	count += IN6_ARE_ADDR_EQUAL(&conn->from, from);
+	return count >= http->options.per_address_max;
+}
+
+int http_add(struct http *http, int fd, bool is_tls, struct err *e)
 {
 	struct sockaddr_storage from = { 0 };
 	socklen_t len = sizeof(from);
 	auto_close int owned = fd;
-	struct conn *conn = calloc(1, sizeof(*conn));
 
-	if (!conn || getpeername(fd, (struct sockaddr *)&from, &len) < 0) {
-		free(conn);
+	if (getpeername(fd, (struct sockaddr *)&from, &len) < 0)
 		return err_sys(e, "connection");
-	}
+	struct in6_addr network = network_of(&from);
+	if (has_too_many(http, &network))
+		return err_set(e, ERR_LIMIT, "too many connections from one address");
+	struct conn *conn = calloc(1, sizeof(*conn));
+	if (!conn)
+		return err_sys(e, "connection");
 	*conn = (struct conn){ .http = http,
 			       .fd = fd,
+			       .from = network,
 			       .deadline.on_due = on_deadline,
+			       .is_tls = is_tls,
 			       .is_tcp = from.ss_family != AF_UNIX };
 	if (conn->is_tcp) /* an answer leaves in one piece, a stream as it comes */
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
@@ -145,8 +196,8 @@ int http_add(struct http *http, int fd, struct err *e)
 	http->state.connections++;
 	http->state.accepted++;
 	http->arriving = conn;
-	enum MHD_Result added =
-		MHD_add_connection(http->daemon, take_fd(&owned), (struct sockaddr *)&from, len);
+	enum MHD_Result added = MHD_add_connection(is_tls ? http->tls_daemon : http->daemon,
+						   take_fd(&owned), (struct sockaddr *)&from, len);
 	if (http->arriving) /* refused before it was announced; the socket is closed in any case */
 		conn_free(take_ptr(&http->arriving));
 	if (added != MHD_YES)
@@ -214,19 +265,23 @@ static void on_arrival(struct watch *w, uint32_t events)
 				take_a_breath(http);
 			return;
 		}
-		(void)!http_add(http, fd, &ignored); /* its client finds it closed */
+		(void)!http_add(http, fd, listener->is_tls,
+				&ignored); /* its client finds it closed */
 	}
 }
 
-int http_listen(struct http *http, int fd, struct err *e)
+int http_listen(struct http *http, int fd, bool is_tls, struct err *e)
 {
 	auto_close int owned = fd;
 
+	if (is_tls && !http->tls_daemon)
+		return err_set(e, ERR_BUG, "a socket for TLS without TLS");
 	if (http->listener_count == LISTENERS_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d sockets to listen on", LISTENERS_MAX);
 	struct listener *listener = &http->listeners[http->listener_count];
-	*listener =
-		(struct listener){ .http = http, .watch = { .fd = fd, .on_ready = on_arrival } };
+	*listener = (struct listener){ .http = http,
+				       .is_tls = is_tls,
+				       .watch = { .fd = fd, .on_ready = on_arrival } };
 	if (loop_watch(http->loop, &listener->watch, EPOLLIN, e) < 0)
 		return -1;
 	http->listener_count++;
@@ -277,6 +332,54 @@ static size_t unescape(void *arg, struct MHD_Connection *mhd, char *text)
 	return strlen(text);
 }
 
+static int start_daemon(struct MHD_Daemon **ret, struct watch *events, struct http *http,
+			bool is_tls, struct err *e)
+{
+	struct MHD_OptionItem both[] = {
+		{ MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, http },
+		{ MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)exchange_on_completed, http },
+		{ MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)unescape, http },
+		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL },
+		{ MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_CEILING, NULL },
+		{ MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL },
+		{ MHD_OPTION_END, 0, NULL },
+	};
+	unsigned flags =
+		MHD_USE_EPOLL | MHD_USE_TURBO | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME;
+
+	if (is_tls) /* whose callback is not taken from an array */
+		*ret = MHD_start_daemon(
+			flags | MHD_USE_TLS, 0, NULL, NULL, exchange_on_request, http,
+			MHD_OPTION_ARRAY, both, MHD_OPTION_HTTPS_CERT_CALLBACK2, tls_retrieve,
+			MHD_OPTION_HTTPS_PRIORITIES, tls_priorities, MHD_OPTION_END);
+	else
+		*ret = MHD_start_daemon(flags, 0, NULL, NULL, exchange_on_request, http,
+					MHD_OPTION_ARRAY, both, MHD_OPTION_END);
+	if (!*ret)
+		return err_sys(e, "libmicrohttpd");
+	const union MHD_DaemonInfo *info = MHD_get_daemon_info(*ret, MHD_DAEMON_INFO_EPOLL_FD);
+	events->fd = info ? info->epoll_fd : -1;
+	events->on_ready = is_tls ? on_tls_events : on_events;
+	return loop_watch(http->loop, events, EPOLLIN, e);
+}
+
+int http_enable_tls(struct http *http, struct err *e)
+{
+	return start_daemon(&http->tls_daemon, &http->tls_events, http, true, e);
+}
+
+void http_adjust(struct http *http, const struct http_options *options)
+{
+	struct http_options next = *options;
+
+	next.routes = http->options.routes;
+	next.arg = http->options.arg;
+	next.on_end = http->options.on_end;
+	http->options = next;
+	http->state.connections_max = next.connections_max;
+	listen_again(http);
+}
+
 int http_create(struct http **ret, struct loop *loop, const struct http_options *options,
 		struct err *e)
 {
@@ -292,22 +395,18 @@ int http_create(struct http **ret, struct loop *loop, const struct http_options 
 	TAILQ_INIT(&http->conns);
 	TAILQ_INIT(&http->exchanges);
 	TAILQ_INIT(&http->alone);
-	http->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_USE_TURBO | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME,
-		0, NULL, NULL, exchange_on_request, http, MHD_OPTION_NOTIFY_CONNECTION,
-		on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed, http,
-		MHD_OPTION_UNESCAPE_CALLBACK, unescape, http, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_LIMIT, options->connections_max,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
-	if (!http->daemon)
-		return err_sys(e, "libmicrohttpd");
-	const union MHD_DaemonInfo *info =
-		MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	http->events = (struct watch){ .fd = info ? info->epoll_fd : -1, .on_ready = on_events };
-	if (loop_watch(loop, &http->events, EPOLLIN, e) < 0)
+	if (start_daemon(&http->daemon, &http->events, http, false, e) < 0)
 		return -1;
 	*ret = take_ptr(&http);
 	return 0;
+}
+
+static void stop_daemon(struct MHD_Daemon *daemon)
+{
+	if (!daemon)
+		return;
+	(void)MHD_run(daemon);
+	MHD_stop_daemon(daemon);
 }
 
 void http_free(struct http *http)
@@ -319,13 +418,12 @@ void http_free(struct http *http)
 	close_listeners(http);
 	loop_cancel_timer(http->loop, &http->breather);
 	loop_unwatch(http->loop, &http->events);
-	if (http->daemon) {
-		/* The daemon must not be stopped while it has suspended connections. */
-		TAILQ_FOREACH(x, &http->exchanges, link)
-		exchange_cut(x);
-		(void)MHD_run(http->daemon);
-		MHD_stop_daemon(http->daemon);
-	}
+	loop_unwatch(http->loop, &http->tls_events);
+	/* A daemon must not be stopped while it has suspended connections. */
+	TAILQ_FOREACH(x, &http->exchanges, link)
+	exchange_cut(x);
+	stop_daemon(http->tls_daemon);
+	stop_daemon(http->daemon);
 	while (!TAILQ_EMPTY(&http->alone))
 		exchange_forget(TAILQ_FIRST(&http->alone));
 	loop_cancel_timer(http->loop, &http->poke);

@@ -18,6 +18,7 @@
  */
 #include "base/buf.h"
 #include "base/loop.h"
+#include "lib/settings.h"
 #include "server/failure.h"
 #include "server/route.h"
 #include "server/tenant.h"
@@ -43,10 +44,12 @@ struct http_options {
 	const struct route *routes;
 	void *arg;                /* of the handlers */
 	unsigned connections_max; /* more wait in the kernel's queue */
+	unsigned per_address_max; /* of them from one address that is not loopback; 0: any number */
 	size_t bodies_max;        /* bytes of bodies held for all exchanges under way */
 	size_t pending_max;       /* bytes of a stream that its client has not read yet */
 	unsigned idle_ms;         /* for a connection without a request, or a half-sent head */
 	unsigned patience_ms;     /* for a body, or a reader; large ones have longer */
+	const struct setting_list *hosts; /* names we answer to, beside localhost; or NULL */
 	void (*on_end)(const struct exchange_end *end, void *arg); /* of each exchange; or NULL */
 };
 
@@ -55,10 +58,16 @@ int http_create(struct http **ret, struct loop *loop, const struct http_options 
 void http_free(struct http *http); /* clients are cut off, handlers told; NULL is fine */
 DEFINE_CLEANUP(struct http *, http_free)
 
+/* Other bounds from now on; `routes`, `arg` and `on_end` stay. */
+void http_adjust(struct http *http, const struct http_options *options);
+
+/* From here on sockets may be TLS; its certificate is tls_load()'s affair. */
+int http_enable_tls(struct http *http, struct err *e) MUST_USE;
+
 /* A socket that listens, unix or TCP; taken, also on failure. */
-int http_listen(struct http *http, int fd, struct err *e) MUST_USE;
+int http_listen(struct http *http, int fd, bool is_tls, struct err *e) MUST_USE;
 /* A connection made elsewhere; taken, also on failure. */
-int http_add(struct http *http, int fd, struct err *e) MUST_USE;
+int http_add(struct http *http, int fd, bool is_tls, struct err *e) MUST_USE;
 
 /* No new connections, and no new requests; `on_idle` when the last answer has left. */
 void http_drain(struct http *http, void (*on_idle)(void *arg), void *arg);

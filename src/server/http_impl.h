@@ -5,13 +5,15 @@
 #include "server/http.h"
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <sys/queue.h>
 
 enum {
 	HEADERS_MAX = 16 << 10, /* bytes; libmicrohttpd itself stops at CONNECTION_MEMORY */
 	HEADERS_COUNT_MAX = 64,
 	CONNECTION_MEMORY = 32 << 10,
-	LISTENERS_MAX = 8,
+	LISTENERS_MAX = 16,
+	CONNECTIONS_CEILING = 1 << 17, /* what options.connections_max may be raised to */
 	RATE_FLOOR = 32,        /* bytes per ms that a client must at least read or write */
 	REQUEST_ID_MAX = 64,
 	EXTRA_HEADERS_MAX = 8,
@@ -25,7 +27,8 @@ enum {
 struct conn {
 	struct http *http;
 	int fd; /* libmicrohttpd's */
-	bool is_tcp;
+	struct in6_addr from; /* its network, for TCP from elsewhere; else all zero */
+	bool is_tcp, is_tls;
 	bool is_busy; /* has an exchange */
 	bool is_garbled; /* an escape in the address of its request means nothing */
 	struct timer deadline;
@@ -34,14 +37,15 @@ struct conn {
 
 struct listener {
 	struct http *http;
+	bool is_tls;
 	struct watch watch;
 };
 
 struct http {
 	struct loop *loop;
 	struct http_options options;
-	struct MHD_Daemon *daemon;
-	struct watch events;   /* of the daemon's epoll descriptor */
+	struct MHD_Daemon *daemon, *tls_daemon; /* the latter NULL without TLS */
+	struct watch events, tls_events; /* of the daemons' epoll descriptors */
 	struct timer poke;     /* something was resumed: serve it in this very round */
 	struct timer breather; /* no descriptors left: accept again a little later */
 	struct listener listeners[LISTENERS_MAX];

@@ -1,10 +1,11 @@
 /*
  * vial-server - the unprivileged half of `vial serve`: reads what clients send.
  *
- *   vial-server LISTENERS ARMED MAX QUEUE UID CONFIG NAME=LANGUAGE...
+ *   vial-server SOCKETS UID CONFIG NAME=LANGUAGE...
  *
- * Started by the keeper (keeper/serve.c) with the channel to it as descriptor 3 and the
- * sockets that listen from 4 on.  It opens what it needs with the keeper's rights, becomes
+ * Started by the keeper (keeper/serve.c) with the channel to it as descriptor 3, that of the
+ * settings as 4, and the sockets that listen from 5 on: SOCKETS has a letter for each, "t" where
+ * TLS is spoken, else "p".  It opens what it needs with the keeper's rights, becomes
  * UID (0: stays who it is), locks itself in, and only then accepts.  The environments are
  * those of the keeper, in its order: each side calls them by their place in that list.
  *
@@ -23,7 +24,9 @@
 #include "server/metrics.h"
 #include "server/self.h"
 #include "server/server.h"
+#include "server/setup.h"
 #include "server/shelver.h"
+#include "server/tls.h"
 #include "server/versions.h"
 
 #include <errno.h>
@@ -36,21 +39,15 @@
 #include <sys/signalfd.h>
 
 enum {
-	WORDS_MIN = 7,
+	WORDS_MIN = 4,
 	KEEPER_FD = 3,
-	LISTEN_FD = 4,
-	DESCRIPTORS_OF_OURS = 256, /* beside those of connections and sandboxes */
-	DESCRIPTORS_PER_BOX = 16,
-	CONNECTIONS_MAX = 8192,
-	BODIES_MAX = 256 << 20,
-	PENDING_MAX = 8 << 20,
-	IDLE_MS = 75000,
-	PATIENCE_MS = 30000,
-	GRACE_US = 30 * 1000000,
+	SETTINGS_FD = 4,
+	LISTEN_FD = 5,
 };
 
 struct words {
-	uint64_t listeners, armed, max, queue, uid;
+	const char *sockets;
+	uint64_t uid;
 	const char *config;
 	char **environments;
 	size_t environment_count;
@@ -58,6 +55,7 @@ struct words {
 
 struct process { /* this one */
 	struct server server;
+	struct setup setup;
 	struct watch keeper, signals;
 	struct timer grace;
 	bool lost_keeper;
@@ -67,17 +65,14 @@ struct process { /* this one */
 
 static int read_words(struct words *ret, int argc, char **argv, struct err *e)
 {
-	uint64_t *numbers[] = { &ret->listeners, &ret->armed, &ret->max, &ret->queue, &ret->uid };
-
 	if (argc < WORDS_MIN)
 		return err_set(e, ERR_INVALID, "started by 'vial serve', not by hand");
-	for (int i = 0; i < 5; i++) {
-		if (units_count(numbers[i], argv[1 + i], e) < 0)
-			return -1;
-		if (*numbers[i] >= UINT32_MAX)
-			return err_set(e, ERR_INVALID, "%.40s is out of range", argv[1 + i]);
-	}
-	ret->config = argv[6][0] ? argv[6] : NULL;
+	ret->sockets = argv[1];
+	if (units_count(&ret->uid, argv[2], e) < 0)
+		return -1;
+	if (ret->uid >= UINT32_MAX)
+		return err_set(e, ERR_INVALID, "%.40s is out of range", argv[2]);
+	ret->config = argv[3][0] ? argv[3] : NULL;
 	ret->environments = argv + WORDS_MIN;
 	ret->environment_count = (size_t)(argc - WORDS_MIN);
 	return 0;
@@ -130,7 +125,8 @@ static void on_signal(struct watch *w, uint32_t events)
 	(void)events;
 	if (read(w->fd, &info, sizeof(info)) != sizeof(info))
 		return;
-	if (p->server.is_draining || loop_set_timer(p->server.loop, &p->grace, GRACE_US, &e) < 0) {
+	uint64_t grace_us = p->server.host->config->server->drain_grace * 1000;
+	if (p->server.is_draining || loop_set_timer(p->server.loop, &p->grace, grace_us, &e) < 0) {
 		loop_stop(p->server.loop); /* told twice */
 		return;
 	}
@@ -177,20 +173,15 @@ static int watch_keeper(struct process *p, struct err *e)
 	return loop_watch(p->server.loop, &p->keeper, EPOLLRDHUP, e);
 }
 
-/* As many descriptors as we may have; returns how many connections that is enough for. */
-static unsigned raise_limit(const struct words *w)
+/* As many descriptors as we may have. */
+static void raise_limit(void)
 {
-	struct rlimit files = { 1024, 1024 };
-	uint64_t ours = DESCRIPTORS_OF_OURS + DESCRIPTORS_PER_BOX * w->max;
+	struct rlimit files;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
-		rlim_t before = files.rlim_cur;
-		files.rlim_cur = files.rlim_max;
-		if (setrlimit(RLIMIT_NOFILE, &files) < 0)
-			files.rlim_cur = before;
-	}
-	uint64_t left = files.rlim_cur > ours ? files.rlim_cur - ours : 0;
-	return left < 16 ? 16 : left < CONNECTIONS_MAX ? (unsigned)left : CONNECTIONS_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
 static void exchange_ended(const struct exchange_end *end, void *arg)
@@ -206,33 +197,32 @@ static void egress_happened(const struct egress_event *event, uint64_t id, void 
 	logged_egress(arg, event, id);
 }
 
-static int open_server(struct server *s, const struct words *w, struct err *e)
+/* The operator's file with the keeper's rights, then what is in effect of it. */
+static int open_host(struct process *p, const struct words *w, struct err *e)
 {
-	const struct pool_options pool = { .armed_min = (unsigned)w->armed,
-					   .boxes_max = (unsigned)w->max,
-					   .queue_max = (unsigned)w->queue,
-					   .on_egress = egress_happened,
-					   .arg = s };
-	const struct http_options http = {
-		.routes = routes,
-		.arg = s,
-		.connections_max = raise_limit(w),
-		.bodies_max = BODIES_MAX,
-		.pending_max = PENDING_MAX,
-		.idle_ms = IDLE_MS,
-		.patience_ms = PATIENCE_MS,
-		.on_end = exchange_ended,
-	};
 	struct vial_error error;
 
-	if (vial_open(&s->host, w->config, &error) < 0) {
+	if (vial_open(&p->server.host, w->config, &error) < 0) {
 		*e = *err_of(&error);
 		return -1;
 	}
-	if (config_environment(s->host->config, e) < 0 ||
-	    reach_bound_others(s->host->reach, e) < 0 ||
-	    logged_setup(&s->log, s->host->config->server, e) < 0)
+	p->setup = (struct setup){ .server = &p->server, .watch.fd = SETTINGS_FD };
+	if (setup_first(&p->setup, e) < 0 || reach_bound_others(p->server.host->reach, e) < 0)
 		return -1;
+	return logged_setup(&p->server.log, p->server.host->config->server, e);
+}
+
+static int open_server(struct server *s, const struct words *w, struct err *e)
+{
+	const struct config_server *settings = s->host->config->server;
+	const struct pool_options pool = { .armed_min = (unsigned)settings->armed,
+					   .boxes_max = (unsigned)settings->max,
+					   .queue_max = (unsigned)settings->queue,
+					   .on_egress = egress_happened,
+					   .arg = s };
+	struct http_options http = { .routes = routes, .arg = s, .on_end = exchange_ended };
+
+	setup_http(&http, s);
 	s->heartbeat_ms = s->host->config->server->heartbeat;
 	struct cgroup_host *groups; /* found now, with the keeper's rights; only read later */
 	if (host_cgroups(&groups, s->host, e) < 0)
@@ -255,15 +245,15 @@ static int open_server(struct server *s, const struct words *w, struct err *e)
 /* What POST /execute leaves is kept in a directory, where the operator names one. */
 static int open_shelf(struct server *s, struct err *e)
 {
-	const char *path = getenv("OUTPUT_DATA_PATH");
+	const char *path = s->host->config->server->output_data_path;
 	auto_buf struct buf note = BUF_INIT(16 << 10);
 	auto_close int dir = -1;
 	struct shelver *shelver = NULL;
 
-	if (!path || !path[0])
+	if (!path)
 		return 0;
 	if (shelver_start(&shelver, &dir, s->loop, path, e) < 0)
-		return err_context(e, "OUTPUT_DATA_PATH");
+		return err_context(e, "output_data_path");
 	shelf_load(&s->shelf, dir, &note);
 	s->shelf.shelver = shelver; /* from here on: what is there need not be written */
 	if (note.len)
@@ -274,19 +264,24 @@ static int open_shelf(struct server *s, struct err *e)
 static int start(struct process *p, const struct words *w, struct err *e)
 {
 	struct server *s = &p->server;
+	size_t count = strlen(w->sockets);
 
-	if (close_range(LISTEN_FD + (unsigned)w->listeners, ~0u, 0) < 0)
+	if (close_range(LISTEN_FD + (unsigned)count, ~0u, 0) < 0)
 		return err_sys(e, "descriptors");
+	raise_limit();
 	if (loop_create(&s->loop, e) < 0 || watch_signals(p, e) < 0 || watch_keeper(p, e) < 0 ||
-	    open_server(s, w, e) < 0 || open_shelf(s, e) < 0 ||
-	    versions_start(&s->versions, s->loop, w->config, e) < 0)
+	    open_host(p, w, e) < 0 || open_server(s, w, e) < 0 || open_shelf(s, e) < 0 ||
+	    versions_start(&s->versions, s->loop, w->config, e) < 0 ||
+	    setup_watch(&p->setup, e) < 0)
+		return -1;
+	if (strchr(w->sockets, 't') && http_enable_tls(s->http, e) < 0)
 		return -1;
 	if (lockdown_enter((uid_t)w->uid, e) < 0)
 		return -1;
-	for (uint64_t i = 0; i < w->listeners; i++)
-		if (http_listen(s->http, LISTEN_FD + (int)i, e) < 0)
+	for (size_t i = 0; i < count; i++)
+		if (http_listen(s->http, LISTEN_FD + (int)i, w->sockets[i] == 't', e) < 0)
 			return err_context(e, "socket %d", LISTEN_FD + (int)i);
-	logged_start(s, w->listeners);
+	logged_start(s, count);
 	const struct wire_msg ready = { .kind = WIRE_READY };
 	return wire_send(KEEPER_FD, &ready, NULL, 0, e);
 }
@@ -309,6 +304,7 @@ static void finish(struct process *p)
 	closep(&s->self);
 	environments_done(&s->environments);
 	vial_close(s->host);
+	tls_forget();
 	loop_free(s->loop);
 }
 

@@ -27,10 +27,24 @@ bool origin_is_local_host(const char *host)
 	return inet_pton(AF_INET, name, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }
 
-bool origin_is_own(const char *origin, const char *host)
+bool origin_is_host(const char *host, const char *name)
 {
-	static const char scheme[] = "http://";
-	size_t len = strlen(scheme);
+	size_t len = strlen(name);
 
-	return strncasecmp(origin, scheme, len) == 0 && strcasecmp(origin + len, host) == 0;
+	return strncasecmp(host, name, len) == 0 &&
+	       (!host[len] || (host[len] == ':' && is_port(host + len + 1)));
+}
+
+bool origin_is_own(const char *origin, const char *host, bool is_tls)
+{
+	static const char secure[] = "https://", plain[] = "http://";
+	size_t len = sizeof(secure) - 1;
+
+	/* A proxy may have taken the TLS off; but none is between us and localhost. */
+	if (strncasecmp(origin, secure, len) == 0)
+		return (is_tls || !origin_is_local_host(host)) &&
+		       strcasecmp(origin + len, host) == 0;
+	len = sizeof(plain) - 1;
+	return !is_tls && strncasecmp(origin, plain, len) == 0 &&
+	       strcasecmp(origin + len, host) == 0;
 }

@@ -11,5 +11,8 @@
 /* localhost, [::1] or a number in 127.0.0.0/8, with or without a port. */
 bool origin_is_local_host(const char *host);
 
-/* "http://" and that very Host: a page that this server itself gave out. */
-bool origin_is_own(const char *origin, const char *host);
+bool origin_is_host(const char *host, const char *name); /* that name, with or without a port */
+
+/* "https://" and that very Host, or "http://" where no TLS is spoken: a page that this server
+ * itself gave out. */
+bool origin_is_own(const char *origin, const char *host, bool is_tls);

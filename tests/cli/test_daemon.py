@@ -599,19 +599,29 @@ class UnderWay(WithDaemon):
 class Serve(WithSocket):
     def test_usage(self):
         hint = "Try 'vial serve --help'."
-        for options, says in ((["x"], "unexpected argument"), (["--max", "0"], "--max: at least 1"),
-                              (["--armed", "x"], "--armed: 'x' is not a whole number"),
-                              (["--queue", "1000000"], "--queue: at most"),
-                              (["--listen", "0.0.0.0:80"], "not a loopback address"),
-                              (["--listen", "[::]:80"], "not a loopback address"),
-                              (["--listen", "example.com:80"], "not a loopback address"),
-                              (["--listen", "127.0.0.1"], "not ADDR:PORT"),
-                              (["--listen", "127.0.0.1:0"], "not ADDR:PORT"),
-                              (["--listen", "127.0.0.1:70000"], "not ADDR:PORT"),
-                              (["--listen", "::1:80"], "not ADDR:PORT"),
+        for options, says in ((["x"], "unexpected argument"), (["--max", "0"], "--max: max: must be 1 to 4096"),
+                              (["--armed", "x"], "'x' is not a whole number"),
+                              (["--queue", "1000000"], "queue: must be 0 to 100000"),
+                              (["--listen", "example.com:80"], "a numeric address"),
+                              (["--set", "armd=1"], "did you mean 'armed'?"),
+                              (["--set", "armed"], "'armed' is not KEY=VALUE"),
+                              (["--listen", "127.0.0.1"], "not ADDRESS:PORT"),
+                              (["--listen", "127.0.0.1:0"], "not ADDRESS:PORT"),
+                              (["--listen", "127.0.0.1:70000"], "not ADDRESS:PORT"),
+                              (["--listen", "::1:80"], "not ADDRESS:PORT"),
                               (["--socket", "/" + "x" * 200], "--socket")):
             with self.subTest(options):
                 self.assert_usage(self.vial("serve", *options), says, hint=hint)
+
+    def test_without_tokens_nobody_else_can_reach_it(self):
+        for address in ("0.0.0.0:6011", "[::]:6011", "192.0.2.1:6011"):
+            with self.subTest(address):
+                done = self.vial("serve", "--listen", address, "--set", "allow_plain=true")
+                self.assertEqual((done.returncode, done.stdout), (cli.OURS, ""))
+                self.assertIn("only loopback addresses", done.stderr)
+        done = self.vial("serve", "--listen", "0.0.0.0:6011")
+        self.assertEqual(done.returncode, cli.OURS)
+        self.assertIn("write https://, or set allow_plain", done.stderr)
 
     def test_it_says_where_it_listens_and_how_to_try_it(self):
         daemon = Daemon()

@@ -1,5 +1,6 @@
 """Manual pages, completions and examples say what the program does."""
 import glob
+import json
 import os
 import re
 import subprocess
@@ -23,7 +24,7 @@ def verbs():
 def commands():
     """Verbs, and the verbs below them."""
     found = verbs()
-    for verb in ("env", "session"):
+    for verb in ("config", "env", "session"):
         text = subprocess.run([cli.VIAL, verb, "--help"], capture_output=True, text=True,
                               check=True).stdout
         found += [verb + " " + name for name in
@@ -33,7 +34,7 @@ def commands():
 
 class Manuals(cli.Case):
     def test_lint(self):
-        pages = sorted(glob.glob(os.path.join(MAN, "*.1")))
+        pages = sorted(glob.glob(os.path.join(MAN, "*.[1-8]")))
         done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *pages],
                               capture_output=True, text=True, check=False)
         self.assertEqual((done.stdout, done.returncode), ("", 0))
@@ -63,11 +64,40 @@ class Manuals(cli.Case):
         main = read("docs/man/vial.1")
         for verb in verbs():
             self.assertRegex(main, r"(?m)^\.It Cm %s$" % verb)
-            own = "docs/man/vial-%s.1" % {"repl": "session"}.get(verb, verb)
-            page = read(own) if os.path.exists(os.path.join(cli.ROOT, own)) else main
+            own = glob.glob(os.path.join(MAN, "vial-%s.[18]" % {"repl": "session"}.get(verb, verb)))
+            page = read(own[0]) if own else main
             for command in commands():
                 for flag in cli.flags(command) if command.split()[0] == verb else ():
                     self.assertRegex(page + main, r"Fl -%s\b" % flag)
+
+
+class Configuration(cli.Case):
+    """vial.yaml(5) is made by hand, from the table that the program is made from."""
+
+    def test_every_setting_is_there_and_no_other_with_its_default(self):
+        page = read("docs/man/vial.yaml.5")
+        env = {name: value for name, value in os.environ.items() if not name.startswith("VIAL_")}
+        rows = json.loads(subprocess.run([cli.VIAL, "config", "show", "--json", "--config", os.devnull],
+                                         capture_output=True, text=True, check=True, env=env).stdout)
+        for section, after in (("server", "limits"), ("limits", "network")):
+            part = page[page.index(".Ss %s\n" % section):page.index(".Ss %s\n" % after)]
+            entries = dict(re.findall(r"^\.It Li ([\w-]+).*\n((?:(?!\.It|\.El).*\n)*)", part, re.M))
+            known = {row["key"].split(".")[1]: row for row in rows if row["key"].startswith(section)}
+            self.assertEqual(list(entries), list(known))
+            for name, row in known.items():
+                if section == "server":
+                    self.assertEqual("\nLive.\n" in entries[name], row["live"], name)
+                if row["value"] and name != "socket":
+                    self.assertIn("\nDefault: %s.\n" % row["value"], entries[name])
+
+    def test_its_examples_are_valid(self):
+        page = read("docs/man/vial.yaml.5")
+        examples = re.findall(r"^\.Bd .*\n((?:.*\n)*?)\.Ed$", page, re.M)
+        self.assertEqual(len(examples), 2)
+        for text in examples:
+            for name in ("cert.pem", "key.pem"):
+                text = text.replace("/etc/vial/" + name, self.put(name))
+            self.assert_ok(self.vial("config", "check", self.put("vial.yaml", text)), "ok\n")
 
 
 class Completions(cli.Case):

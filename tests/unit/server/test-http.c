@@ -197,7 +197,7 @@ static int connect_client(struct fixture *f, struct err *e)
 	f->client = pair[0];
 	f->reader = (struct watch){ .fd = pair[0], .on_ready = on_readable };
 	f->is_closed = false;
-	if (http_add(f->http, pair[1], e) < 0)
+	if (http_add(f->http, pair[1], false, e) < 0)
 		return -1;
 	return loop_watch(f->loop, &f->reader, EPOLLIN, e);
 }
@@ -813,7 +813,7 @@ TEST(connections_beyond_the_limit_wait_their_turn)
 	(void)snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "vial-test-http-%d", getpid());
 	CHECK_INT(bind(listener, (struct sockaddr *)&name, sizeof(name)), 0);
 	CHECK_INT(listen(listener, 16), 0);
-	CHECK_OK(http_listen(f.http, take_fd(&listener), &e));
+	CHECK_OK(http_listen(f.http, take_fd(&listener), false, &e));
 	for (int i = 0; i < 12; i++) {
 		clients[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		CHECK_INT(connect(clients[i], (struct sockaddr *)&name, sizeof(name)), 0);
@@ -843,7 +843,7 @@ static int connect_by_tcp(struct fixture *f, struct err *e)
 	if (bind(listener, (struct sockaddr *)&at, len) < 0 || listen(listener, 16) < 0 ||
 	    getsockname(listener, (struct sockaddr *)&at, &len) < 0)
 		return err_sys(e, "tcp");
-	if (http_listen(f->http, take_fd(&listener), e) < 0)
+	if (http_listen(f->http, take_fd(&listener), false, e) < 0)
 		return -1;
 	hang_up(f);
 	f->client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -36,11 +36,24 @@ TEST(only_names_of_this_machine_are_local)
 
 TEST(a_page_of_ours_has_our_own_origin)
 {
-	CHECK(origin_is_own("http://localhost:6000", "localhost:6000"));
-	CHECK(origin_is_own("HTTP://LocalHost:6000", "localhost:6000"));
-	CHECK(!origin_is_own("http://localhost:6001", "localhost:6000"));
-	CHECK(!origin_is_own("https://localhost:6000", "localhost:6000"));
-	CHECK(!origin_is_own("http://localhost:6000.evil.example", "localhost:6000"));
-	CHECK(!origin_is_own("null", "localhost:6000"));
-	CHECK(!origin_is_own("", ""));
+	CHECK(origin_is_own("http://localhost:6000", "localhost:6000", false));
+	CHECK(origin_is_own("HTTP://LocalHost:6000", "localhost:6000", false));
+	CHECK(!origin_is_own("http://localhost:6001", "localhost:6000", false));
+	CHECK(!origin_is_own("https://localhost:6000", "localhost:6000", false));
+	CHECK(origin_is_own("https://localhost:6000", "localhost:6000", true));
+	CHECK(origin_is_own("https://a.example", "a.example", false));
+	CHECK(!origin_is_own("http://localhost:6000", "localhost:6000", true));
+	CHECK(origin_is_own("https://a.example", "A.example", true));
+	CHECK(!origin_is_own("http://localhost:6000.evil.example", "localhost:6000", false));
+	CHECK(!origin_is_own("null", "localhost:6000", false));
+	CHECK(!origin_is_own("", "", false));
+}
+
+TEST(a_name_of_ours_is_known_with_any_port)
+{
+	CHECK(origin_is_host("vial.example.org", "vial.example.org"));
+	CHECK(origin_is_host("Vial.Example.org:6443", "vial.example.org"));
+	CHECK(!origin_is_host("vial.example.org.evil", "vial.example.org"));
+	CHECK(!origin_is_host("vial.example.org:x", "vial.example.org"));
+	CHECK(!origin_is_host("vial.example.or", "vial.example.org"));
 }

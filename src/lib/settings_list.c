@@ -1,0 +1,179 @@
+/*
+ * settings_list - the configuration as a list, for people and programs that want to see it.
+ */
+#include "lib/config.h"
+#include "lib/foreign.h"
+#include "lib/host.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ITEMS_MAX = 256 };
+
+struct list {
+	struct vial_setting_list public;
+	struct config *config; /* origins point into it */
+	struct vial_setting items[ITEMS_MAX];
+	char *texts[2 * ITEMS_MAX];
+	size_t text_count;
+	bool is_short; /* of memory, or of room */
+};
+
+void vial_settings_free(const struct vial_setting_list *public)
+{
+	struct list *list = (struct list *)(uintptr_t) public;
+
+	if (!list)
+		return;
+	for (size_t i = 0; i < list->text_count; i++)
+		free(list->texts[i]);
+	config_free(list->config);
+	free(list);
+}
+
+static const char *keep(struct list *list, const char *text)
+{
+	char *copy = list->text_count < 2 * ITEMS_MAX ? strdup(text) : NULL;
+
+	if (!copy) {
+		list->is_short = true;
+		return "";
+	}
+	list->texts[list->text_count++] = copy;
+	return copy;
+}
+
+static void add(struct list *list, const struct vial_setting *item)
+{
+	if (list->public.count == ITEMS_MAX) {
+		list->is_short = true;
+		return;
+	}
+	struct vial_setting *to = &list->items[list->public.count++];
+	*to = *item;
+	to->key = keep(list, item->key);
+	to->value = keep(list, item->value ? item->value : "");
+}
+
+static void add_settings(struct list *list)
+{
+	for (size_t i = 0; i < SETTINGS; i++) {
+		const struct setting *now = &list->config->settings.all[i];
+		char key[80];
+
+		(void)snprintf(key, sizeof(key), "server.%s", setting_rows[i].key);
+		add(list, &(struct vial_setting){ .key = key,
+						  .value = now->text,
+						  .origin = now->origin,
+						  .doc = setting_rows[i].doc,
+						  .live = setting_rows[i].is_live });
+	}
+}
+
+static void add_limits(struct list *list)
+{
+	for (size_t i = 0; i < limit_count; i++) {
+		const struct limit_row *row = &limit_rows[i];
+		const char *said = config_limit_text(list->config, row->name);
+		char value[32], key[64];
+
+		(void)snprintf(key, sizeof(key), "limits.%s", row->name);
+		add(list, &(struct vial_setting){ .key = key,
+						  .value = said ? said
+								: limits_show(value, row, row->def),
+						  .origin = config_origin(list->config, key),
+						  .doc = row->doc,
+						  .live = true });
+	}
+}
+
+static void add_others(struct list *list)
+{
+	const struct config *c = list->config;
+	auto_buf struct buf languages = BUF_INIT(8192);
+	char uid[16] = "";
+
+	for (unsigned i = 0; i < c->languages_count; i++)
+		buf_printf(&languages, "%s%s", i ? ", " : "", c->languages[i].name);
+	if (c->uid_base)
+		(void)snprintf(uid, sizeof(uid), "%" PRIu32, c->uid_base);
+	const struct vial_setting rows[] = {
+		{ "network.allow_host", c->network.allow_host ? "true" : "false", NULL,
+		  "whether a run may have the host's network", 0, 0 },
+		{ "languages", buf_str(&languages), NULL,
+		  "languages with a tool or mounts of their own", 0, 0 },
+		{ "cgroup", c->cgroup, NULL, "where control groups go", 0, 0 },
+		{ "cache", c->cache, NULL, "where build caches are", 0, 0 },
+		{ "environments", c->environments, NULL, "where built environments are", 0, 0 },
+		{ "uid_base", uid, NULL, "first of the uids that sandboxes get", 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct vial_setting row = rows[i];
+		row.origin = config_origin(c, row.key);
+		add(list, &row);
+	}
+}
+
+static void add_ignored(struct list *list)
+{
+	for (const struct foreign *f = foreign_variables; f->variable; f++) {
+		const char *value = f->key ? NULL : foreign_value(f->variable);
+		if (value)
+			add(list, &(struct vial_setting){ .key = f->variable,
+							  .value = value,
+							  .origin = NULL,
+							  .doc = "without effect on one host",
+							  .ignored = true });
+	}
+}
+
+int vial_settings(const struct vial_setting_list **ret, const char *config,
+		  struct vial_error *error)
+{
+	struct list *list = calloc(1, sizeof(*list));
+	struct err *e = err_of(error);
+	const char *key;
+
+	if (!list)
+		return err_sys(e, "settings");
+	list->public.items = list->items;
+	if (config_load(&list->config, config, e) < 0 || config_environment(list->config, e) < 0 ||
+	    settings_check(&key, list->config->server, e) < 0) {
+		vial_settings_free(&list->public);
+		return -1;
+	}
+	list->public.path = list->config->path;
+	add_settings(list);
+	add_limits(list);
+	add_others(list);
+	add_ignored(list);
+	if (list->is_short) {
+		vial_settings_free(&list->public);
+		return err_set(e, ERR_LIMIT, "settings: no room for all of them");
+	}
+	*ret = &list->public;
+	return 0;
+}
+
+int vial_config_check(const char *config, struct vial_error *error)
+{
+	struct err *e = err_of(error);
+	struct config *loaded;
+	int checked = 0;
+
+	if (config_load(&loaded, config, e) < 0)
+		return -1;
+	for (size_t i = 0; checked == 0 && i < SETTINGS; i++) {
+		const char *path = loaded->settings.all[i].text;
+
+		if (setting_rows[i].kind == KIND_FILE && path[0] && access(path, R_OK) < 0) {
+			(void)err_sys(e, "%s: %s", setting_rows[i].key, path);
+			checked = err_context(e, "%s", loaded->settings.all[i].origin);
+		}
+	}
+	config_free(loaded);
+	return checked;
+}

@@ -1,0 +1,131 @@
+#include "server/tls.h"
+
+#include "base/own.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { CHAIN_MAX = 16 };
+
+const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE";
+
+static char *certificate_pem, *key_pem; /* checked: they go together */
+
+struct pair {
+	gnutls_pcert_st *chain;
+	unsigned count;
+	gnutls_privkey_t key;
+};
+
+static gnutls_datum_t datum_of(const char *text)
+{
+	return (gnutls_datum_t){ .data = (unsigned char *)(uintptr_t)text,
+				 .size = (unsigned)strlen(text) };
+}
+
+static void pair_done(struct pair *p)
+{
+	for (unsigned i = 0; i < p->count; i++)
+		gnutls_pcert_deinit(&p->chain[i]);
+	gnutls_free(p->chain);
+	if (p->key)
+		gnutls_privkey_deinit(p->key);
+}
+
+/* GnuTLS frees what it is given with its own functions, so it is made with them. */
+static int pair_read(struct pair *ret, const char *certificate, const char *key, struct err *e)
+{
+	AUTO(pair_done) struct pair p = { .chain = gnutls_calloc(CHAIN_MAX, sizeof(*p.chain)) };
+	gnutls_datum_t cert_text = datum_of(certificate), key_text = datum_of(key);
+	unsigned count = CHAIN_MAX;
+
+	if (!p.chain)
+		return err_sys(e, "tls");
+	int failed = gnutls_pcert_list_import_x509_raw(p.chain, &count, &cert_text,
+						       GNUTLS_X509_FMT_PEM, 0);
+	if (failed < 0)
+		return err_set(e, ERR_INVALID, "tls_certificate: no certificates in PEM form: %s",
+			       gnutls_strerror(failed));
+	p.count = count;
+	failed = gnutls_privkey_init(&p.key);
+	if (failed >= 0)
+		failed = gnutls_privkey_import_x509_raw(p.key, &key_text, GNUTLS_X509_FMT_PEM, NULL,
+							0);
+	if (failed < 0)
+		return err_set(e, ERR_INVALID, "tls_key: no private key in PEM form: %s",
+			       gnutls_strerror(failed));
+	*ret = p;
+	p = (struct pair){ 0 };
+	return 0;
+}
+
+static bool go_together(const struct pair *p)
+{
+	unsigned char ids[2][64];
+	size_t sizes[2] = { sizeof(ids[0]), sizeof(ids[1]) };
+	gnutls_pubkey_t public;
+
+	if (gnutls_pubkey_init(&public) < 0)
+		return false;
+	bool same = gnutls_pubkey_import_privkey(public, p->key, 0, 0) >= 0 &&
+		    gnutls_pubkey_get_key_id(public, 0, ids[0], &sizes[0]) >= 0 &&
+		    gnutls_pubkey_get_key_id(p->chain[0].pubkey, 0, ids[1], &sizes[1]) >= 0 &&
+		    sizes[0] == sizes[1] && memcmp(ids[0], ids[1], sizes[0]) == 0;
+	gnutls_pubkey_deinit(public);
+	return same;
+}
+
+static void forget_text(char **text)
+{
+	if (*text)
+		explicit_bzero(*text, strlen(*text));
+	free(*text);
+	*text = NULL;
+}
+
+void tls_forget(void)
+{
+	forget_text(&certificate_pem);
+	forget_text(&key_pem);
+}
+
+int tls_load(const char *certificate, const char *key, struct err *e)
+{
+	AUTO(pair_done) struct pair p = { 0 };
+
+	if (pair_read(&p, certificate, key, e) < 0)
+		return -1;
+	if (!go_together(&p))
+		return err_set(e, ERR_INVALID, "tls_key: not the key of tls_certificate");
+	char *new_certificate = strdup(certificate), *new_key = strdup(key);
+	if (!new_certificate || !new_key) {
+		free(new_certificate);
+		forget_text(&new_key);
+		return err_sys(e, "tls");
+	}
+	tls_forget();
+	certificate_pem = new_certificate;
+	key_pem = new_key;
+	return 0;
+}
+
+int tls_retrieve(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+		 gnutls_pcert_st **certs, unsigned *ret_count, gnutls_ocsp_data_st **ocsp,
+		 unsigned *ret_ocsp_count, gnutls_privkey_t *ret_key, unsigned *flags)
+{
+	struct pair p;
+	struct err ignored;
+
+	(void)session;
+	(void)info;
+	if (!certificate_pem || pair_read(&p, certificate_pem, key_pem, &ignored) < 0)
+		return -1;
+	*certs = p.chain;
+	*ret_count = p.count;
+	*ret_key = p.key;
+	*ocsp = NULL;
+	*ret_ocsp_count = 0;
+	*flags = GNUTLS_CERT_RETR_DEINIT_ALL;
+	return 0;
+}
