@@ -1,0 +1,107 @@
+"""vial run --allow-host: a run's own proxy, without a daemon."""
+import os
+import subprocess
+import sys
+import time
+
+import cli
+
+sys.path.insert(0, os.path.join(cli.ROOT, "tests/server"))
+import outside
+
+CODE = """
+import sys, urllib.request
+for url in sys.argv[1:]:
+    try:
+        print(urllib.request.urlopen(url, timeout=20).read().decode())
+    except OSError as error:
+        print(error)
+"""
+
+
+def proxies():
+    """Those there are, by their pid."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/comm" % pid, encoding="utf-8", errors="replace") as name:
+                if name.read() == "vial-egress\n":
+                    found.add(pid)
+        except OSError:
+            pass
+    return found
+
+
+def children(pid):
+    done = subprocess.run(["pgrep", "-P", str(pid), "vial-egress"], capture_output=True, check=False)
+    return done.stdout.split()
+
+
+class Egress(cli.Case):
+    def setUp(self):
+        super().setUp()
+        self.web = outside.Web("127.0.0.5")
+        self.addCleanup(self.web.close)
+        self.put("a.py", CODE)
+
+    def url(self, host="127.0.0.5", path="/x"):
+        return "http://%s:%d%s" % (host, self.web.port, path)
+
+    def run_here(self, *args, **more):
+        return self.vial("run", "--no-daemon", *args, **more)
+
+    def test_what_is_allowed_and_what_is_not(self):
+        done = self.run_here("--allow-host", "127.0.0.5:%d" % self.web.port, "a.py", self.url(),
+                             self.url("127.0.0.7"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.splitlines()[0], "hello /x")
+        self.assertIn("403", done.stdout.splitlines()[1])
+        self.assertEqual(done.stderr, "vial: network: 127.0.0.7:%d is not among allow_hosts: add \"127.0.0.7:%d\" "
+                         "to reach it\n" % (self.web.port, self.web.port))
+
+    def test_the_result_says_so(self):
+        result, _ = self.result("python", CODE, "--no-daemon", "--allow-host", "127.0.0.5:*",
+                                args=(self.url(), "http://a.test/"))
+        self.assertEqual(result["network"]["allowed"], 1)
+        self.assertEqual([r["reason"] for r in result["network"]["refusals"]], ["host"])
+        result, _ = self.result("python", "1", "--no-daemon")
+        self.assertNotIn("network", result)
+
+    def test_names_by_a_resolver_of_the_operators(self):
+        names = outside.Names({"web.test": [["127.0.0.5"]], "away.test": [["127.0.0.9"]]})
+        self.addCleanup(names.close)
+        conf = self.put("vial.yaml", 'egress:\n  resolvers: ["%s"]\n  allow: ["*.test:*", "127.0.0.5:*"]\n'
+                        % names.address)
+        hosts = ("--allow-host", "*.test:*", "--allow-host", "127.0.0.5:*")
+        done = self.run_here("--config", conf, *hosts, "a.py", self.url("web.test"), self.url("away.test"))
+        self.assertEqual(done.stdout.splitlines()[0], "hello /x", done.stderr)
+        self.assertIn("away.test is at 127.0.0.9, which is not public", done.stderr)
+        done = self.run_here("--config", conf, "--allow-host", "127.0.0.6", "a.py")
+        self.assertEqual(done.returncode, cli.OURS)
+        self.assertIn("the operator allows other hosts", done.stderr)
+
+    def test_what_is_no_host(self):
+        for wrong in ("http://a", "a b", "", "1.2.3.4/40", "a:0"):
+            with self.subTest(wrong):
+                self.assertEqual(self.run_here("--allow-host", wrong, "a.py").returncode, cli.USAGE)
+        conf = self.put("vial.yaml", "egress:\n  allow:\n    - example.com\n    - a b\n")
+        done = self.run_here("--config", conf, "a.py")
+        self.assertIn("line 4", done.stderr)
+
+    def test_the_plan_shows_it(self):
+        done = self.run_here("--explain", "--allow-host", "*.example.com:8080", "a.py")
+        self.assertIn("network\n  loopback only\n  *.example.com:8080, by a proxy\n", done.stdout)
+        self.assertIn("HTTPS_PROXY=http://127.0.0.1:3128\n", done.stdout)
+
+    def test_the_proxy_ends_with_the_run_however_that_ends(self):
+        process = self.start("run", "--no-daemon", "--allow-host", "127.0.0.5:*", "a.py", self.url(path="/wait"))
+        self.assertTrue(self.web.waiting.wait(cli.PATIENCE_S))
+        mine = {pid.decode() for pid in children(process.pid)}
+        self.assertEqual(len(mine), 1)
+        process.kill()
+        process.wait()
+        self.assertTrue(self.web.left.wait(cli.PATIENCE_S))
+        deadline = time.monotonic() + cli.PATIENCE_S
+        while mine & proxies() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertFalse(mine & proxies())
