@@ -89,6 +89,48 @@ static void add_limits(struct list *list)
 	}
 }
 
+static void join(struct buf *out, char *const *items, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		buf_printf(out, "%s%s", i ? ", " : "", items[i]);
+}
+
+static void add_egress(struct list *list)
+{
+	const struct config_egress *said = &list->config->egress;
+	auto_buf struct buf allow = BUF_INIT(64 << 10);
+	auto_buf struct buf usual = BUF_INIT(64 << 10);
+	auto_buf struct buf resolvers = BUF_INIT(4096);
+	char connections[16];
+
+	join(&allow, said->allow, said->allow_count);
+	join(&usual, said->usual, said->usual_count);
+	join(&resolvers, said->resolvers, said->resolvers_count);
+	(void)snprintf(connections, sizeof(connections), "%" PRIu32,
+		       said->connections ? said->connections : 64);
+	const struct vial_setting rows[] = {
+		{ "egress.allow", buf_str(&allow), NULL,
+		  "hosts that runs may be given at most (default: public ones)", 0, 0 },
+		{ "egress.default", buf_str(&usual), NULL, "hosts of a run that does not say", 0,
+		  0 },
+		{ "egress.resolvers", buf_str(&resolvers), NULL,
+		  "whom to ask for names (default: as the host does)", 0, 0 },
+		{ "egress.connections", connections, NULL, "of one sandbox, at once", 0, 0 },
+		{ "egress.bytes", said->bytes ? said->bytes : "1g", NULL,
+		  "sent and received by one sandbox", 0, 0 },
+		{ "egress.idle", said->idle ? said->idle : "2m", NULL,
+		  "time for a connection without a byte", 0, 0 },
+		{ "egress.lifetime", said->lifetime ? said->lifetime : "1h", NULL,
+		  "of a connection", 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct vial_setting row = rows[i];
+		row.origin = config_origin(list->config, row.key);
+		add(list, &row);
+	}
+}
+
 static void add_others(struct list *list)
 {
 	const struct config *c = list->config;
@@ -148,6 +190,7 @@ int vial_settings(const struct vial_setting_list **ret, const char *config,
 	list->public.path = list->config->path;
 	add_settings(list);
 	add_limits(list);
+	add_egress(list);
 	add_others(list);
 	add_ignored(list);
 	if (list->is_short) {
