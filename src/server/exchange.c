@@ -71,6 +71,20 @@ static void tell_more(struct exchange *x, const char *bytes, size_t len)
 		x->witness->on_more(x->witness, bytes, len);
 }
 
+void exchange_abandon(struct exchange *x, const struct failure *f)
+{
+	struct witness *w = take_ptr(&x->witness);
+	void (*on_gone)(void *) = take_ptr(&x->on_gone);
+
+	if (on_gone)
+		on_gone(x->on_gone_arg);
+	w->on_done(w, false);
+	if (x->is_alone || x->response || x->is_answered) /* or it is a stream, and has begun */
+		exchange_break(x);
+	else
+		exchange_fail(x, f);
+}
+
 void exchange_forget(struct exchange *x)
 {
 	void (*on_gone)(void *) = take_ptr(&x->on_gone);

@@ -121,6 +121,8 @@ struct witness {
 };
 
 void exchange_keep(struct exchange *x, struct witness *w);
+/* As if its client had gone, and there had been no witness; one that is still there hears why. */
+void exchange_abandon(struct exchange *x, const struct failure *f);
 
 /* Whom to tell when the client is gone before its answer; NULL: nobody. */
 void exchange_on_gone(struct exchange *x, void (*on_gone)(void *arg), void *arg);

@@ -24,6 +24,7 @@ enum entry_state { UNDER_WAY, DONE, NOT_KEPT }; /* NOT_KEPT: done, but the answe
 struct entry {
 	struct witness witness;
 	struct idempotency *all;
+	struct exchange *x; /* UNDER_WAY */
 	char tenant[TENANT_NAME_MAX + 1];
 	char key[IDEMPOTENCY_KEY_MAX + 1];
 	uint8_t print[SHA256_DIGEST_SIZE]; /* of the request */
@@ -130,8 +131,11 @@ static void expire(struct idempotency *all)
 
 	for (struct entry *at = TAILQ_FIRST(&all->entries), *next; at; at = next) {
 		next = TAILQ_NEXT(at, link);
-		if (at->state != UNDER_WAY && now - at->done_us >= all->window_us)
-			entry_free(at);
+		if (at->state == UNDER_WAY)
+			continue;
+		if (now - at->done_us < all->window_us)
+			break; /* those behind it are hardly older */
+		entry_free(at);
 	}
 }
 
@@ -163,6 +167,8 @@ static bool is_full(const struct idempotency *all, const char *tenant)
 	size_t count = 0, bytes = 0;
 	const struct entry *at;
 
+	if (all->state.entries < ENTRIES_OF_ONE_MAX && all->state.bytes < BYTES_OF_ONE_MAX)
+		return false;
 	TAILQ_FOREACH(at, &all->entries, link)
 	if (strcmp(at->tenant, tenant) == 0) {
 		count++;
@@ -236,6 +242,7 @@ static int keep(struct idempotency *all, struct exchange *x, const char *key,
 		return err_sys(&f->err, "Idempotency-Key");
 	*at = (struct entry){ .witness = { on_answer, on_more, on_done },
 			      .all = all,
+			      .x = x,
 			      .answer = BUF_INIT(ANSWER_MAX) };
 	(void)snprintf(at->tenant, sizeof(at->tenant), "%s", tenant);
 	(void)snprintf(at->key, sizeof(at->key), "%s", key);
@@ -310,6 +317,18 @@ bool idempotency_admit(struct idempotency *all, struct exchange *x)
 		exchange_fail(x, &f);
 		return false;
 	}
+	return true;
+}
+
+bool idempotency_abandon(struct idempotency *all, const struct tenant *tenant, const char *key)
+{
+	struct entry *at = find(all, tenant->name, key);
+	struct failure f = { .status = 409 };
+
+	if (!at || at->state != UNDER_WAY)
+		return false;
+	(void)err_set(&f.err, ERR_GONE, "cancelled");
+	exchange_abandon(at->x, &f);
 	return true;
 }
 

@@ -274,7 +274,8 @@ void runs_delete(struct exchange *x, void *arg)
 	errno = 0;
 	uint64_t number = strtoull(id, &end, 10);
 	bool is_number = id[0] >= '0' && id[0] <= '9' && !*end && errno == 0;
-	if ((is_number ? pool_kill(s->pool, number, &f.err) : steps_cancel(s, id, &f.err)) < 0) {
+	if ((is_number ? pool_kill(s->pool, number, &f.err) : steps_cancel(s, id, &f.err)) < 0 &&
+	    !idempotency_abandon(s->idempotency, exchange_tenant(x), id)) {
 		exchange_fail(x, &f);
 		return;
 	}

@@ -131,6 +131,20 @@ class Keys(daemon.Case):
         self.assertEqual(self.post(body, key)[0], 200)
         self.assert_refused(self.post(body, key), 409, "limit")
 
+    def test_what_nobody_waits_for_can_be_ended_by_its_key(self):
+        key, body = "k" + uuid.uuid4().hex, run_of("import time; time.sleep(60)")
+        self.lose(body, key)
+        self.assertEqual(self.daemon.ask("DELETE", "/v1/runs/" + key)[0], 200)
+        self.assert_no_runs()
+        self.assertEqual(self.daemon.ask("DELETE", "/v1/runs/" + key)[0], 404)
+        answers, busy = [], threading.Thread(target=lambda: answers.append(self.post(body, key)))
+        busy.start()  # forgotten, so it is carried out; this time its client stays
+        self.assertTrue(wait_until(self.daemon.runs))
+        self.assertEqual(self.daemon.ask("DELETE", "/v1/runs/" + key)[0], 200)
+        busy.join()
+        self.assert_refused(answers[0], 409, "gone")
+        self.assert_no_runs()
+
     def test_who_sends_no_key_takes_its_run_with_it(self):
         made = self.daemon.connect()
         made.request("POST", "/v1/runs", json.dumps(run_of("import time; time.sleep(60)")),

@@ -133,6 +133,20 @@ def test_a_fork(sandbox):
     assert sandbox.run("print('parent')").stdout == "parent\n"
 
 
+def test_a_run_that_is_cancelled_ends(daemon):
+    async def main():
+        async with vial.AsyncSandbox(daemon) as sandbox:
+            task = asyncio.ensure_future(sandbox.run("import time; time.sleep(60)", timeout=60))
+            while not await sandbox.runs():
+                await asyncio.sleep(0.02)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            while await sandbox.runs():
+                await asyncio.sleep(0.02)
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
 def test_asyncio(daemon):
     async def main():
         async with vial.AsyncSandbox(daemon) as sandbox:

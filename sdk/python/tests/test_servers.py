@@ -1,6 +1,7 @@
 """Finding a server; servers that misbehave; a private daemon."""
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -58,11 +59,42 @@ def test_not_for_ever(tmp_path):
         vial.Sandbox(str(tmp_path / "s"), retries=1).run("1")
 
 
-def test_what_may_have_run_is_not_tried_again(tmp_path):
-    fake = Fake(tmp_path / "s", b"", answer(200, OK))
+def key_of(request):
+    return re.search(rb"\r\nIdempotency-Key: ([0-9a-f]{32})\r\n", request).group(1)
+
+
+def test_what_may_have_run_is_asked_for_by_its_key(tmp_path):
+    under_way = answer(409, json.dumps({"error": {"code": "busy", "message": "under way"}}),
+                       "Retry-After: 0")
+    fake = Fake(tmp_path / "s", b"", *[under_way] * 5, answer(200, OK))
+    assert vial.Sandbox(str(tmp_path / "s"), retries=1).run("1").stdout == "x"
+    assert len(fake.requests) == 7
+    assert len({key_of(request) for request in fake.requests}) == 1
+
+
+def test_each_run_has_a_key_of_its_own(tmp_path):
+    fake = Fake(tmp_path / "s", answer(200, OK), answer(200, OK))
+    sandbox = vial.Sandbox(str(tmp_path / "s"))
+    sandbox.run("1")
+    sandbox.run("1")
+    assert key_of(fake.requests[0]) != key_of(fake.requests[1])
+
+
+def test_what_nobody_waits_for_is_ended(tmp_path):
+    fake = Fake(tmp_path / "s", b"", answer(200, "{}"))
     with pytest.raises(vial.ServerUnavailable) as caught:
-        vial.Sandbox(str(tmp_path / "s")).run("1")
-    assert caught.value.was_sent and len(fake.requests) == 1
+        vial.Sandbox(str(tmp_path / "s"), retries=0).run("1")
+    assert caught.value.was_sent
+    assert fake.requests[1].startswith(b"DELETE /v1/runs/%s " % key_of(fake.requests[0]))
+
+
+def test_a_step_that_may_have_run_is_not_tried_again(tmp_path):
+    session = json.dumps({"id": "5", "environment": "python", "language": "python", "state": "idle"})
+    fake = Fake(tmp_path / "s", answer(201, session), b"", answer(200, OK))
+    made = vial.Sandbox(str(tmp_path / "s")).session()
+    with pytest.raises(vial.ServerUnavailable):
+        made.run("1")
+    assert len(fake.requests) == 2
 
 
 def test_a_token_is_sent(tmp_path):

@@ -68,7 +68,7 @@ class Core:
 
     async def batch(self, shared: Options, runs: Sequence[Case], **options: Any) -> Batch:
         body = batch_body(run_body(**shared), runs, **options)
-        return parse_batch(await self.talk.json(post("/v1/batch", body, None)))
+        return parse_batch(await self.talk.json(post("/v1/batch", body, None, once=True)))
 
     async def runs(self) -> List[Dict[str, Any]]:
         return await self.get_list("/v1/runs", "runs")

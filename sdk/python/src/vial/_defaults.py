@@ -83,7 +83,7 @@ class Defaults:
                     progress: Optional[Progress] = None) -> Request:
         wait = None if streamed else _request.wait_of(options["limits"])
         return _request.post("/v1/runs", _request.run_body(**options), wait, streamed=streamed,
-                             progress=progress)
+                             progress=progress, once=not streamed)
 
     def session_request(self, language: Optional[str], environment: Optional[str],
                         files: Optional[Files], env: Optional[Mapping[str, str]],
@@ -97,4 +97,5 @@ class Defaults:
                             env={**self.env, **(env or {})}, limits=merged,
                             idle_timeout=idle_timeout, lifetime=lifetime,
                             max_episodes=max_episodes, policy=policy)
-        return _request.post("/v1/sessions", body, _request.PATIENCE_S * 2, progress=progress)
+        return _request.post("/v1/sessions", body, _request.PATIENCE_S * 2, progress=progress,
+                             once=True)

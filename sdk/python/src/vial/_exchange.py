@@ -8,6 +8,7 @@ from . import errors
 
 Progress = Callable[[int, int], None]
 PIECE = 1 << 18  # of a body, between two calls of its progress function
+WAITS_MAX = 600  # for an answer that was lost: about as long as a server keeps it
 
 
 class Source(Protocol):
@@ -24,7 +25,11 @@ class Source(Protocol):
 
 
 class Request(NamedTuple):
-    """What is sent.  `timeout` is for all of it, in seconds."""
+    """What is sent.  `timeout` is for all of it, in seconds.
+
+    The server carries out once what has a `key`, however often it is sent, and goes on with it
+    when its client goes.
+    """
 
     method: str
     path: str
@@ -33,11 +38,12 @@ class Request(NamedTuple):
     accept: str = "application/json"
     progress: Optional[Progress] = None
     source: Optional[Source] = None  # instead of a body
+    key: Optional[str] = None
 
     @property
     def is_repeatable(self) -> bool:
         """Twice is as good as once."""
-        return self.method in ("GET", "DELETE", "HEAD")
+        return self.method in ("GET", "DELETE", "HEAD") or self.key is not None
 
     @property
     def can_be_sent_again(self) -> bool:
@@ -82,15 +88,20 @@ class Backoff:
     """How long to wait before the next try, and whether there is one.
 
     Tried again is only what cannot have been carried out: a request that did not reach the server,
-    or that it refused as too many; and what is the same done twice.
+    or that it refused as too many; and what is the same done twice.  One whose answer was lost and
+    that is still under way is waited for.
     """
 
     def __init__(self, retries: int) -> None:
         self.left = retries
+        self._waits = WAITS_MAX
         self._next = 0.05
 
     def after(self, request: Request, why: Exception) -> Optional[float]:
         """Seconds, or None: give up."""
+        if request.key and isinstance(why, errors.Busy) and why.status == 409 and self._waits > 0:
+            self._waits -= 1
+            return min(1.0 if why.retry_after is None else max(why.retry_after, 0.05), 10.0)
         if self.left <= 0 or not self._is_safe(request, why):
             return None
         self.left -= 1

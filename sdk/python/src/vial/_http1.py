@@ -20,10 +20,12 @@ def encode_headers(headers: Mapping[str, str]) -> bytes:
 
 
 def encode_head(method: str, path: str, headers: bytes, accept: str, length: Optional[int],
-                kind: str = "application/json") -> bytes:
+                kind: str = "application/json", key: Optional[str] = None) -> bytes:
     """A request up to its body; a `length` of -1 is one that nobody knows yet."""
     body = "" if length is None else "Content-Type: %s\r\n%s\r\n" % (
         kind, "Transfer-Encoding: chunked" if length < 0 else "Content-Length: %d" % length)
+    if key is not None:
+        body += "Idempotency-Key: %s\r\n" % key
     return b"%s %s HTTP/1.1\r\n%sAccept: %s\r\n%s\r\n" % (
         method.encode("latin-1"), path.encode("latin-1"), headers, accept.encode("latin-1"),
         body.encode("latin-1"))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import base64
 import os
+import secrets
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from ._exchange import Progress, Request, encode
@@ -83,6 +84,7 @@ def run_body(code: Optional[str], *, language: Optional[str], environment: Optio
 
 
 def post(path: str, body: Any, timeout: Optional[float], *, streamed: bool = False,
-         progress: Optional[Progress] = None) -> Request:
+         progress: Optional[Progress] = None, once: bool = False) -> Request:
+    """`once`: it may be sent again when its answer is lost."""
     return Request("POST", path, encode(body), timeout, STREAM if streamed else "application/json",
-                   progress)
+                   progress, key=secrets.token_hex(16) if once else None)

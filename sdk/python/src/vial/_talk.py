@@ -1,6 +1,7 @@
 """_talk - requests to whichever server it is, with their retries."""
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Awaitable, Callable, Dict, Optional, TypeVar
 
 from ._address import Address
@@ -8,7 +9,7 @@ from ._discover import Server
 from ._exchange import Answer, Backoff, Request
 from ._net import Net
 from ._wire import Incoming, Transport
-from .errors import APIError, ServerUnavailable
+from .errors import APIError, ServerUnavailable, VialError
 
 T = TypeVar("T")
 
@@ -44,14 +45,26 @@ class Talk:
 
     async def _try(self, request: Request, what: Callable[[Transport], Awaitable[T]]) -> T:
         backoff = Backoff(self.retries)
-        while True:
-            try:
-                return await what(await self._transport())
-            except (APIError, ServerUnavailable) as why:
-                wait = backoff.after(request, why)
-                if wait is None:
-                    raise
-            await self.net.sleep(wait)
+        try:
+            while True:
+                try:
+                    return await what(await self._transport())
+                except (APIError, ServerUnavailable) as why:
+                    wait = backoff.after(request, why)
+                    if wait is None:
+                        raise
+                await self.net.sleep(wait)
+        except APIError:
+            raise
+        except BaseException as why:
+            if request.key and getattr(why, "was_sent", True):
+                await self._abandon(request.key)
+            raise
+
+    async def _abandon(self, key: str) -> None:
+        """Nobody waits for it any more, and the server would not notice."""
+        with contextlib.suppress(VialError, OSError):
+            await (await self._transport()).send(Request("DELETE", "/v1/runs/" + key, timeout=2))
 
     async def send_once(self, request: Request) -> Answer:
         """The answer, whatever it is."""

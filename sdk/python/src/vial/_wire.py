@@ -170,7 +170,8 @@ class Transport:
         source = request.source
         if source is None:
             return encode_head(request.method, path, self._headers, request.accept,
-                               None if request.body is None else len(request.body))
+                               None if request.body is None else len(request.body),
+                               key=request.key)
         return encode_head(request.method, path, self._headers, request.accept,
                            -1 if source.total is None else source.total,
                            "application/octet-stream")
