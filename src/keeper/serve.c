@@ -24,6 +24,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 enum {
 	LAST_MOMENT_MS = 5000,
@@ -352,6 +353,7 @@ int keeper_serve(const struct serve_options *options, struct err *e)
 	s.keeper.arg = &s;
 	s.keeper.environments = &environments;
 	(void)sigprocmask(SIG_BLOCK, &own, NULL);
+	(void)umask(022); /* what is made for sandboxes is for others to enter */
 	raise_limits();
 	(void)signal(SIGPIPE, SIG_IGN);
 	notify_init();
