@@ -36,7 +36,7 @@ from .errors import (
 )
 from .events import Call, Display, Event, Finished, Output, Started
 from .files import AsyncSessionFiles, FileInfo, SessionFiles
-from .results import ChangedFile, ExceptionInfo, ExportedFile, Frame, Result
+from .results import ChangedFile, ExceptionInfo, ExportedFile, Frame, Network, Refusal, Result
 from .rich import Opaque, Rich
 from .streams import AsyncStream, Stream
 
@@ -64,8 +64,8 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "APIError", "AsyncSandbox", "AsyncSession", "AsyncSessionFiles", "AsyncStream", "Batch",
     "Busy", "Call", "ChangedFile", "DaemonError", "Denied", "Difference", "Display", "Event",
-    "ExceptionInfo", "ExportedFile", "FileInfo", "Finished", "Frame", "InvalidRequest",
-    "Judged", "NotFound", "Opaque", "Output", "RemoteError", "RequestTimeout", "Result", "Rich",
-    "Sandbox", "ServerFault", "ServerUnavailable", "Session", "SessionFiles", "Started",
-    "Stream", "TooLarge", "VialError", "default", "run",
+    "ExceptionInfo", "ExportedFile", "FileInfo", "Finished", "Frame", "InvalidRequest", "Judged",
+    "Network", "NotFound", "Opaque", "Output", "Refusal", "RemoteError", "RequestTimeout",
+    "Result", "Rich", "Sandbox", "ServerFault", "ServerUnavailable", "Session", "SessionFiles",
+    "Started", "Stream", "TooLarge", "VialError", "default", "run",
 ]

@@ -14,7 +14,7 @@ import tempfile
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import _daemon
-from ._request import Files, read_content, wait_of
+from ._request import Files, host_list, read_content, wait_of
 from .errors import DaemonError, InvalidRequest, RequestTimeout, ServerFault, VialError
 from .results import Result, parse_result
 
@@ -83,7 +83,8 @@ def run(code: str, *, language: Optional[str] = None, environment: Optional[str]
         limits: Optional[Mapping[str, Any]] = None, workdir: Optional[str] = None,
         writable: Optional[bool] = None, exports: Sequence[str] = (), name: Optional[str] = None,
         directory: Optional[str] = None, network: bool = False,
-        mounts: Optional[Mapping[str, str]] = None) -> Result:
+        mounts: Optional[Mapping[str, str]] = None,
+        allow_hosts: Optional[Sequence[str]] = None) -> Result:
     """As Sandbox.run(); `directory` is a host directory that is the workspace.
 
     `mounts` are others, by where they appear; they can be read.
@@ -102,6 +103,8 @@ def run(code: str, *, language: Optional[str] = None, environment: Optional[str]
             command.add("--stdin", command.keep(stdin))
         if network:
             command.add("--network", "host")
+        for host in host_list(allow_hosts) or ():
+            command.add("--allow-host", host)
         _add_places(command, directory, writable is not False, workdir, mounts or {})
         if files and directory is not None:
             raise ValueError("files, and a directory as the workspace: give one of them")

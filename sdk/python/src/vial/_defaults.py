@@ -25,12 +25,14 @@ class Defaults:
     def __init__(self, server: Optional[str] = None, *, token: Optional[str] = None,
                  language: str = "python", environment: Optional[str] = None,
                  timeout: Optional[float] = None, limits: Optional[Limits] = None,
-                 env: Optional[Mapping[str, str]] = None, retries: int = 3) -> None:
+                 env: Optional[Mapping[str, str]] = None,
+                 allow_hosts: Optional[Sequence[str]] = None, retries: int = 3) -> None:
         self.server = Server(server, token)
         self.language = language
         self.environment = environment
         self.limits = _request.merge_limits(limits, timeout=timeout)
         self.env = dict(env or {})
+        self.allow_hosts = allow_hosts
         self.retries = retries
         self.refused: List[frozenset[str]] = []  # what the server would not do, so far
 
@@ -45,13 +47,14 @@ class Defaults:
                 stdin: Union[str, bytes, None], timeout: Optional[float],
                 limits: Optional[Limits], workdir: Optional[str], writable: Optional[bool],
                 exports: Sequence[str], name: Optional[str], directory: Optional[str] = None,
-                network: bool = False, mounts: Optional[Mapping[str, str]] = None) -> Options:
+                network: bool = False, mounts: Optional[Mapping[str, str]] = None,
+                allow_hosts: Optional[Sequence[str]] = None) -> Options:
         language, environment = self._where(language, environment)
         made = Options(
             code=code, language=language, environment=environment, files=files, args=args,
             env={**self.env, **(env or {})}, stdin=stdin, workdir=workdir, writable=writable,
             limits=_request.merge_limits(self.limits, limits, timeout=timeout), exports=exports,
-            name=name)
+            name=name, allow_hosts=self.allow_hosts if allow_hosts is None else allow_hosts)
         if directory is not None or network or mounts:
             made.update(directory=directory, network=network, mounts=mounts)
             made.command_only = True
@@ -90,12 +93,14 @@ class Defaults:
                         timeout: Optional[float], limits: Optional[Limits],
                         idle_timeout: Optional[float], lifetime: Optional[float],
                         max_episodes: Optional[int], policy: Union[Policy, Unset],
+                        allow_hosts: Optional[Sequence[str]] = None,
                         progress: Optional[Progress] = None) -> Request:
         language, environment = self._where(language, environment)
         merged = _request.merge_limits(self.limits, limits, timeout=timeout)
         body = session_body(language=language, environment=environment, files=files,
                             env={**self.env, **(env or {})}, limits=merged,
                             idle_timeout=idle_timeout, lifetime=lifetime,
-                            max_episodes=max_episodes, policy=policy)
+                            max_episodes=max_episodes, policy=policy,
+                            allow_hosts=self.allow_hosts if allow_hosts is None else allow_hosts)
         return _request.post("/v1/sessions", body, _request.PATIENCE_S * 2, progress=progress,
                              once=True)

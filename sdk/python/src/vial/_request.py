@@ -66,16 +66,24 @@ def without_none(body: Dict[str, Any]) -> Dict[str, Any]:
     return {name: value for name, value in body.items() if value is not None}
 
 
+def host_list(hosts: Optional[Sequence[str]]) -> Optional[List[str]]:
+    """None: what is usual there.  A single string would be a list of its letters."""
+    if isinstance(hosts, str):
+        raise TypeError("allow_hosts is a list of hosts")
+    return None if hosts is None else list(hosts)
+
+
 def run_body(code: Optional[str], *, language: Optional[str], environment: Optional[str],
              files: Optional[Files], args: Sequence[str], env: Optional[Mapping[str, str]],
              stdin: Union[str, bytes, None], limits: Dict[str, Any], workdir: Optional[str],
-             writable: Optional[bool], exports: Sequence[str], name: Optional[str]
-             ) -> Dict[str, Any]:
+             writable: Optional[bool], exports: Sequence[str], name: Optional[str],
+             allow_hosts: Optional[Sequence[str]]) -> Dict[str, Any]:
     body = without_none({
         "language": None if environment else language, "environment": environment, "code": code,
         "name": name, "files": file_list(files), "args": list(args) or None,
         "env": dict(env) if env else None, "limits": limits or None, "workdir": workdir,
-        "writable": writable, "exports": list(exports) or None})
+        "writable": writable, "exports": list(exports) or None,
+        "allow_hosts": host_list(allow_hosts)})
     if isinstance(stdin, bytes):
         body["stdin_base64"] = base64.b64encode(stdin).decode("ascii")
     elif stdin is not None:

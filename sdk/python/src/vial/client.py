@@ -33,7 +33,7 @@ class Sandbox:
         server: `http://...`, `https://...`, or the path of a Unix socket. Default: VIAL_URL, the
             local daemon's socket, a private daemon.
         token: for a server that asks for one. Default: VIAL_TOKEN, with VIAL_URL.
-        language, environment, timeout, limits, env: defaults of every run and session.
+        language, environment, timeout, limits, env, allow_hosts: defaults of every run and session.
         retries: how often a request is sent again that has not been carried out.
 
     One object can be used by any number of threads, and goes on working in a forked child.
@@ -42,9 +42,11 @@ class Sandbox:
     def __init__(self, server: Optional[str] = None, *, token: Optional[str] = None,
                  language: str = "python", environment: Optional[str] = None,
                  timeout: Optional[float] = None, limits: Optional[Limits] = None,
-                 env: Optional[Mapping[str, str]] = None, retries: int = 3) -> None:
+                 env: Optional[Mapping[str, str]] = None,
+                 allow_hosts: Optional[Sequence[str]] = None, retries: int = 3) -> None:
         self._defaults = Defaults(server, token=token, language=language, environment=environment,
-                                  timeout=timeout, limits=limits, env=env, retries=retries)
+                                  timeout=timeout, limits=limits, env=env,
+                                  allow_hosts=allow_hosts, retries=retries)
         self._core = Core(self._defaults, Blocking)
 
     def __enter__(self) -> Sandbox:
@@ -76,7 +78,7 @@ class Sandbox:
             workdir: Optional[str] = None, writable: Optional[bool] = None,
             exports: Sequence[str] = (), name: Optional[str] = None,
             directory: Optional[str] = None, mounts: Optional[Mapping[str, str]] = None,
-            network: bool = False, check: bool = False,
+            network: bool = False, allow_hosts: Optional[Sequence[str]] = None, check: bool = False,
             progress: Optional[Progress] = None) -> Result:
         """Run a program in a fresh sandbox, and wait for its end.
 
@@ -89,12 +91,14 @@ class Sandbox:
             directory: a directory of this machine as the workspace; only with a local server.
             mounts: others of this machine to be read, by where they appear; likewise.
             network: the host's network, where the operator permits it; only with a local server.
+            allow_hosts: hosts that it may reach, by a proxy: "pypi.org", "*.example.com:8443"; the
+                result's `network` says what became of it. Default: the server's, which is none.
             check: raise if the program fails; see `Result.check`.
             progress: is told (sent, total) bytes while the request is sent.
         """
         options = self._defaults.options(code, language, environment, files, args, env, stdin,
                                          timeout, limits, workdir, writable, exports, name,
-                                         directory, network, mounts)
+                                         directory, network, mounts, allow_hosts)
         return now(self._core.run(options, progress, check))
 
     def stream(self, code: str, language: Optional[str] = None, *,
@@ -103,14 +107,16 @@ class Sandbox:
                stdin: Union[str, bytes, None] = None, timeout: Optional[float] = None,
                limits: Optional[Limits] = None, workdir: Optional[str] = None,
                writable: Optional[bool] = None, exports: Sequence[str] = (),
-               name: Optional[str] = None) -> Stream:
+               name: Optional[str] = None,
+               allow_hosts: Optional[Sequence[str]] = None) -> Stream:
         """As run(), but tells what happens while it does::
 
             for event in sandbox.stream("print(1)"):
                 print(event)
         """
         options = self._defaults.options(code, language, environment, files, args, env, stdin,
-                                         timeout, limits, workdir, writable, exports, name)
+                                         timeout, limits, workdir, writable, exports, name,
+                                         allow_hosts=allow_hosts)
         return Stream(self._core.talk, self._defaults.run_request(options, streamed=True),
                       is_run=True)
 
@@ -167,6 +173,7 @@ class Sandbox:
                 timeout: Optional[float] = None, limits: Optional[Limits] = None,
                 idle_timeout: Optional[float] = None, lifetime: Optional[float] = None,
                 max_episodes: Optional[int] = None, policy: Union[Policy, Unset] = UNSET,
+                allow_hosts: Optional[Sequence[str]] = None,
                 progress: Optional[Progress] = None) -> Session:
         """An interpreter that lives on between steps.  Leaving its `with` block closes it.
 
@@ -175,10 +182,11 @@ class Sandbox:
             limits: of each step, and of the whole (`memory`, `processes`...).
             idle_timeout, lifetime: seconds until the server closes it by itself.
             policy: what the code may import and do; see docs/POLICY.md.
+            allow_hosts: hosts that it may reach, as for run().
         """
         request = self._defaults.session_request(language, environment, files, env, timeout, limits,
                                                  idle_timeout, lifetime, max_episodes, policy,
-                                                 progress)
+                                                 allow_hosts, progress)
         return Session(self._core.talk, now(self._core.open_session(request)))
 
     def sessions(self) -> List[SessionInfo]:

@@ -88,6 +88,35 @@ class ExportedFile:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """A connection that was refused, or that failed; `message` says what to do about it."""
+
+    host: Optional[str]
+    port: Optional[int]
+    address: Optional[str]
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Network:
+    """What became of connections, where hosts were allowed; the first that were not made."""
+
+    allowed: int
+    refused: int
+    failed: int
+    refusals: List[Refusal] = field(default_factory=list)
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> Network:
+        refusals = [Refusal(r.get("host"), r.get("port"), r.get("address"),
+                            str(r.get("reason", "")), str(r.get("message", "")))
+                    for r in data.get("refusals") or ()]
+        return cls(int(data.get("allowed") or 0), int(data.get("refused") or 0),
+                   int(data.get("failed") or 0), refusals)
+
+
+@dataclass(frozen=True)
 class Result:
     """All that is known about how a run, or a step of a session, ended.
 
@@ -121,6 +150,7 @@ class Result:
     rich: Optional[Rich] = None
     displays: List[Rich] = field(default_factory=list)
     interrupted: bool = False
+    network: Optional[Network] = None
     raw: Dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     failure: Optional[BaseException] = field(default=None, repr=False, compare=False)
 
@@ -235,4 +265,6 @@ def parse_result(data: Dict[str, Any], *, id: Optional[str] = None, session: Opt
         exports=[_parse_export(f) for f in data.get("exports") or ()],
         state=data.get("state"), value=value, rich=rich,
         displays=[Rich(d) for d in data.get("displays") or ()],
-        interrupted=bool(data.get("interrupted")), raw=data, failure=failure)
+        interrupted=bool(data.get("interrupted")),
+        network=Network.parse(data["network"]) if isinstance(data.get("network"), dict) else None,
+        raw=data, failure=failure)
