@@ -122,7 +122,7 @@ void session_extend(struct session *s, uint64_t ms);
 /* Answer with the session when its interpreter is ready. */
 int session_wait(struct session *s, struct exchange *x, unsigned status, struct err *e) MUST_USE;
 
-/* Be told when there is an interpreter, which session_start() brings.  Its owner minds the client. */
+/* Be told when there is an interpreter; session_start() brings one.  Its owner minds the client. */
 void session_await(struct session *s, struct waiter *w);
 
 /* These may end the session, if it has never begun: it is not to be touched after them. */
