@@ -90,7 +90,7 @@ _vial_session() {
 	local cur=$1 prev=$2
 
 	if ((COMP_CWORD == 2)); then
-		mapfile -t COMPREPLY < <(compgen -W 'open list run reset close --help' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'open list run put get ls rm reset close --help' -- "$cur")
 		return
 	fi
 	case ${COMP_WORDS[2]}:$prev in
@@ -99,6 +99,12 @@ _vial_session() {
 	run:--mode) mapfile -t COMPREPLY < <(compgen -W 'cell script function' -- "$cur") ;;
 	run:-c | run:--code | run:-t | run:--timeout) ;;
 	run:*) mapfile -t COMPREPLY < <(compgen -W "--code --mode --timeout --quiet --help $(_vial_sessions)" -- "$cur") ;;
+	put:* | get:*)
+		mapfile -t COMPREPLY < <(compgen -W "--help $(_vial_sessions)" -- "$cur")
+		((COMP_CWORD > 3)) && mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		;;
+	ls:*) mapfile -t COMPREPLY < <(compgen -W "--recursive --json --help $(_vial_sessions)" -- "$cur") ;;
+	rm:*) mapfile -t COMPREPLY < <(compgen -W "--recursive --help $(_vial_sessions)" -- "$cur") ;;
 	reset:* | close:*) mapfile -t COMPREPLY < <(compgen -W "--help $(_vial_sessions)" -- "$cur") ;;
 	esac
 }

@@ -145,9 +145,14 @@ static int check_head(struct daemon *d, char *head, struct err *e)
 	line = strsep(&rest, "\n");
 	if (sscanf(line, "HTTP/1.%1d %3d%n", &minor, &d->status, &used) != 2 || used < 12)
 		return err_set(e, ERR_HOST, "the daemon does not speak HTTP");
-	while ((line = strsep(&rest, "\n")))
-		if (strncasecmp(line, "transfer-encoding:", 18) == 0)
+	while ((line = strsep(&rest, "\n"))) {
+		if (strncasecmp(line, "transfer-encoding:", 18) == 0 && !d->exact)
 			return err_set(e, ERR_HOST, "the daemon encodes what we asked it not to");
+		if (strncasecmp(line, "transfer-encoding: chunked", 26) == 0)
+			d->chunked = true;
+		if (strncasecmp(line, "content-length:", 15) == 0)
+			d->left = d->total = strtoull(line + 15, NULL, 10);
+	}
 	return 0;
 }
 
@@ -189,6 +194,92 @@ int daemon_ask(struct daemon *d, const char *method, const char *path, const cha
 	    (body && send_all(d, body->data, body->len, e) < 0))
 		return -1;
 	return read_head(d, e);
+}
+
+/* ---- piece by piece ------------------------------------------------------------------------ */
+
+int daemon_begin(struct daemon *d, const char *method, const char *path, int64_t length,
+		 struct err *e)
+{
+	auto_buf struct buf head = BUF_INIT(16 << 10);
+
+	d->exact = true;
+	d->chunked = length < 0;
+	buf_printf(&head, "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", method,
+		   path);
+	if (length < 0)
+		buf_add_str(&head, "Transfer-Encoding: chunked\r\n");
+	else if (length > 0)
+		buf_printf(&head, "Content-Length: %lld\r\n", (long long)length);
+	if (length != 0)
+		buf_add_str(&head, "Content-Type: application/octet-stream\r\n");
+	buf_add_str(&head, "\r\n");
+	if (head.dropped)
+		return err_set(e, ERR_INVALID, "%.100s...: too long", path);
+	return send_all(d, buf_str(&head), head.len, e);
+}
+
+int daemon_send(struct daemon *d, const char *bytes, size_t len, struct err *e)
+{
+	char head[32];
+
+	if (len == 0)
+		return 0;
+	int n = snprintf(head, sizeof(head), "%zx\r\n", len);
+	if ((d->chunked && send_all(d, head, (size_t)n, e) < 0) || send_all(d, bytes, len, e) < 0 ||
+	    (d->chunked && send_all(d, "\r\n", 2, e) < 0))
+		return -1;
+	return 0;
+}
+
+int daemon_answer(struct daemon *d, struct err *e)
+{
+	if (d->chunked && send_all(d, "0\r\n\r\n", 5, e) < 0)
+		return -1;
+	d->chunked = false;
+	return read_head(d, e);
+}
+
+/* The line before a chunk, if it is there: 1. */
+static int begin_chunk(struct daemon *d, struct err *e)
+{
+	const char *start = d->in.data + d->taken;
+	size_t have = d->in.len - d->taken, skip = d->in_chunk ? 2 : 0;
+	const char *end = have > skip ? memchr(start + skip, '\n', have - skip) : NULL;
+
+	if (!end)
+		return have > 64 ? err_set(e, ERR_HOST, "the daemon does not speak HTTP") : 0;
+	d->left = strtoull(start + skip, NULL, 16);
+	d->taken += (size_t)(end + 1 - start);
+	d->in_chunk = true;
+	return 1;
+}
+
+int daemon_piece(const char **ret, size_t *ret_len, struct daemon *d, struct err *e)
+{
+	for (;;) {
+		size_t have = d->in.len - d->taken;
+		if (d->left > 0 && have > 0) {
+			*ret = d->in.data + d->taken;
+			*ret_len = have < d->left ? have : (size_t)d->left;
+			d->taken += *ret_len;
+			d->left -= *ret_len;
+			return 1;
+		}
+		if (d->left == 0 && !d->chunked)
+			return 0;
+		int begun = d->left == 0 && have > 0 ? begin_chunk(d, e) : 0;
+		if (begun < 0)
+			return -1;
+		if (begun > 0 && d->left == 0)
+			return 0; /* the last one is empty */
+		if (begun > 0)
+			continue;
+		if (d->ended)
+			return err_set(e, ERR_HOST, "the daemon broke off");
+		if (receive(d, e) < 0)
+			return -1;
+	}
 }
 
 int daemon_next(struct json_object **ret, struct daemon *d, struct err *e)
@@ -248,6 +339,17 @@ int daemon_refusal(const struct json_object *answer, struct err *e)
 		       hint ? "; " : "", hint ? hint : "");
 }
 
+int daemon_reach(struct daemon *d, struct err *e)
+{
+	if (daemon_open(d, e) == 0)
+		return 0;
+	if (e->code == ERR_GONE) {
+		e->code = ERR_HOST;
+		(void)err_context(e, "no daemon is running here (vial serve)");
+	}
+	return -1;
+}
+
 int daemon_call_with(struct json_object **ret, const char *method, const char *path,
 		     const struct daemon_body *body, struct err *e)
 {
@@ -255,13 +357,8 @@ int daemon_call_with(struct json_object **ret, const char *method, const char *p
 	auto_object struct json_object *answer = NULL;
 
 	d.silence_ms = CALL_SILENCE_MS;
-	if (daemon_open(&d, e) < 0) {
-		if (e->code == ERR_GONE) {
-			e->code = ERR_HOST; /* nothing is wrong with what the user said */
-			(void)err_context(e, "no daemon is running here (vial serve)");
-		}
+	if (daemon_reach(&d, e) < 0)
 		return -1;
-	}
 	if (daemon_ask(&d, method, path, NULL, body, e) < 0 || daemon_object(&answer, &d, e) < 0)
 		return -1;
 	if (d.status / 100 != 2)

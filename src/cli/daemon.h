@@ -3,13 +3,15 @@
  * daemon - the local vial daemon, as its clients here see it.
  *
  * One request per connection, in HTTP/1.0: the body of an answer ends where the
- * connection does, and there is no coding to undo.  The daemon is trusted as far
+ * connection does, and there is no coding to undo.  Where it matters that a body is whole,
+ * it is HTTP/1.1, which says so.  The daemon is trusted as far
  * as any server is: what it sends is bounded, and checked before it is used.
  */
 #include "base/buf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { DAEMON_PATH_MAX = 108 }; /* what a socket's address holds */
 
@@ -23,6 +25,11 @@ struct daemon {
 	struct buf in;  /* what has come, ... */
 	size_t taken;   /* ... and how much of it was handed out */
 	bool ended;     /* nothing more will come */
+	bool exact;     /* asked in HTTP/1.1 */
+	bool chunked;   /* the body that is sent, then the one that comes */
+	bool in_chunk;
+	uint64_t left;  /* of the body, or of the chunk */
+	uint64_t total; /* of the body; 0: not known */
 };
 
 /* The body of a request. */
@@ -53,6 +60,20 @@ int daemon_next(struct json_object **ret, struct daemon *d, struct err *e) MUST_
 
 /* All of the body, an object to free. */
 int daemon_object(struct json_object **ret, struct daemon *d, struct err *e) MUST_USE;
+
+/*
+ * A body that is sent piece by piece, of `length` bytes (-1: nobody knows yet; 0: none), and an answer
+ * that is read so: daemon_begin, daemon_send..., daemon_answer, daemon_piece...  A piece that comes is
+ * good until the next; returns 1, or 0 at the end, which is the real one.
+ */
+int daemon_begin(struct daemon *d, const char *method, const char *path, int64_t length,
+		 struct err *e) MUST_USE;
+int daemon_send(struct daemon *d, const char *bytes, size_t len, struct err *e) MUST_USE;
+int daemon_answer(struct daemon *d, struct err *e) MUST_USE;
+int daemon_piece(const char **ret, size_t *ret_len, struct daemon *d, struct err *e) MUST_USE;
+
+/* ERR_HOST when there is none: nothing is wrong with what the user said. */
+int daemon_reach(struct daemon *d, struct err *e) MUST_USE;
 
 /* The answer says no: its "error" as ours.  Always -1. */
 int daemon_refusal(const struct json_object *answer, struct err *e);

@@ -92,10 +92,10 @@ static int create_temp(char name[32], int dir, struct err *e)
 	return err_set(e, ERR_SYS, "create: no free name");
 }
 
-static int write_content(int fd, const struct vial_bytes *content, struct err *e)
+int save_write(struct saving *s, const char *bytes, size_t len, struct err *e)
 {
-	for (size_t done = 0; done < content->len;) {
-		ssize_t n = write(fd, content->data + done, content->len - done);
+	for (size_t done = 0; done < len;) {
+		ssize_t n = write(s->fd, bytes + done, len - done);
 
 		if (n < 0 && errno != EINTR)
 			return err_sys(e, "write");
@@ -123,23 +123,91 @@ static int publish(int dir, const char *temp, const char *name, bool may_replace
 	return 0;
 }
 
+int save_begin(struct saving *s, int dir_fd, const char *path, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+
+	s->name = slash ? slash + 1 : path;
+	s->dir = open_parent(dir_fd, path, e);
+	if (s->dir < 0)
+		return -1;
+	s->fd = create_temp(s->temp, s->dir, e);
+	return s->fd < 0 ? -1 : 0;
+}
+
+int save_end(struct saving *s, bool may_replace, struct err *e)
+{
+	if (publish(s->dir, s->temp, s->name, may_replace, e) < 0)
+		return -1;
+	closep(&s->fd);
+	s->fd = -1;
+	return 0;
+}
+
+void save_done(struct saving *s)
+{
+	if (s->fd >= 0)
+		(void)unlinkat(s->dir, s->temp, 0);
+	closep(&s->fd);
+	closep(&s->dir);
+}
+
 int save_file(int dir_fd, const struct vial_file *file, bool may_replace, struct err *e)
 {
-	const char *slash = strrchr(file->path, '/');
-	char temp[32];
-	auto_close int dir = open_parent(dir_fd, file->path, e);
+	auto_saving struct saving s = SAVING_INIT;
+
+	if (save_begin(&s, dir_fd, file->path, e) < 0 ||
+	    save_write(&s, file->content.data, file->content.len, e) < 0)
+		return -1;
+	return save_end(&s, may_replace, e);
+}
+
+int save_dir(int dir_fd, const char *path, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	auto_close int dir = open_parent(dir_fd, path, e);
 
 	if (dir < 0)
 		return -1;
-
-	auto_close int fd = create_temp(temp, dir, e);
-
-	if (fd < 0)
-		return -1;
-	if (write_content(fd, &file->content, e) < 0 ||
-	    publish(dir, temp, slash ? slash + 1 : file->path, may_replace, e) < 0) {
-		(void)unlinkat(dir, temp, 0);
-		return -1;
-	}
+	if (mkdirat(dir, slash ? slash + 1 : path, 0777) < 0 && errno != EEXIST)
+		return err_sys(e, "mkdir");
 	return 0;
+}
+
+/* Up by no more than there is, then only down: no other link can bend that. */
+static bool leads_inside(const char *path, const char *target)
+{
+	int depth = 0;
+	bool goes_down = false;
+
+	for (; *path; path++)
+		depth += *path == '/';
+	if (target[0] == '/' || !target[0])
+		return false;
+	for (const char *at = target; *at;) {
+		size_t len = strcspn(at, "/");
+		bool is_up = len == 2 && memcmp(at, "..", 2) == 0;
+
+		if (is_up && (goes_down || --depth < 0))
+			return false;
+		goes_down = goes_down || (!is_up && len > 0 && !(len == 1 && at[0] == '.'));
+		at += len + (at[len] == '/');
+	}
+	return true;
+}
+
+int save_link(int dir_fd, const char *path, const char *target, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	struct stat st;
+
+	if (!leads_inside(path, target))
+		return err_set(e, ERR_DENIED, "a link that leads out");
+	auto_close int dir = open_parent(dir_fd, path, e);
+	if (dir < 0)
+		return -1;
+	path = slash ? slash + 1 : path;
+	if (fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+		(void)unlinkat(dir, path, 0);
+	return symlinkat(target, dir, path) < 0 ? err_sys(e, "link") : 0;
 }

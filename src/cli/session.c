@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/session_files.h"
 #include "cli/show.h"
 #include "cli/stop.h"
 #include "cli/term.h"
@@ -266,6 +267,10 @@ static const struct verb verbs[] = {
 	{ "open", "", open_main, "start one, and print its id" },
 	{ "list", "", list_main, "those there are" },
 	{ "run", "ID FILE", run_main_, "run code in one" },
+	{ "put", "ID SOURCE", session_put_main, "copy files to one" },
+	{ "get", "ID NAME", session_get_main, "copy files out of one" },
+	{ "ls", "ID", session_ls_main, "list its files" },
+	{ "rm", "ID NAME", session_rm_main, "remove some of them" },
 	{ "reset", "ID...", reset_main, "a fresh interpreter under the same id" },
 	{ "close", "ID...", close_main, "end them" },
 };

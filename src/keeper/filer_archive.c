@@ -172,7 +172,7 @@ static int check_size(const struct filer *f, int dir, struct err *e)
 	uint64_t total = 0;
 
 	if (!workspace_walk(&below, NULL, add_size, &total))
-		return err_set(e, ERR_LIMIT, "some of it cannot be read, or is too deep, or too much");
+		return err_set(e, ERR_LIMIT, "some of it is too deep, too much, or locked");
 	if (total > f->request.max)
 		return err_set(e, ERR_LIMIT, "its files read as more than the workspace holds");
 	return 0;

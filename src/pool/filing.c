@@ -255,7 +255,7 @@ static void hear(struct filing *f)
 		return; /* its owner goes on from where it is told */
 	for (int i = 0; i < ANSWERS_AT_ONCE && !f->is_paused; i++) {
 		ssize_t n = recv(f->fd, room, sizeof(room), MSG_DONTWAIT);
-		/* A reset: it has left what it was sent unread, and its last word is still there. */
+		/* A reset: it has left unread what it was sent; its last word is there. */
 		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
 		if (n < 0 && errno == EAGAIN)

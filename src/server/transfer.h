@@ -3,8 +3,8 @@
  * transfer - one request for the files of a session, from its head to its answer.
  *
  * The server cannot open a file of a session: a filing (pool/filing.h) does what is asked, in a
- * process that has this one workspace.  A session without an interpreter has no workspace either: it
- * is given one first, with the files that it was made with.
+ * process that has this one workspace.  A session without an interpreter has no workspace either:
+ * it is given one first, with the files that it was made with.
  *
  *   transfer.c   what all of them share
  *   files.c      one file, one directory

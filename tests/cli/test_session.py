@@ -12,7 +12,7 @@ import cli
 import test_daemon
 
 
-class Sessions(test_daemon.WithDaemon):
+class Case(test_daemon.WithDaemon):
     def open(self, *options):
         done = self.vial("session", "open", *options)
         self.assert_ok(done)
@@ -23,6 +23,8 @@ class Sessions(test_daemon.WithDaemon):
     def step(self, name, code, *options):
         return self.vial("session", "run", *options, "-c", code, name)
 
+
+class Sessions(Case):
     def test_state_is_kept(self):
         name = self.open()
         self.assert_ok(self.step(name, "x = 6\ndef f(): return x * 7"), "")
@@ -105,6 +107,101 @@ class Sessions(test_daemon.WithDaemon):
         self.assert_usage(self.vial("session", "clos"), "did you mean", hint="Try 'vial session --help'.")
         self.assert_usage(self.vial("session", "close", "../x"), "not the id of a session",
                           hint="Try 'vial session close --help'.")
+
+
+class SessionFiles(Case):
+    """vial session put, get, ls, rm."""
+
+    def files(self, name, *options):
+        done = self.vial("session", "ls", "-R", "--json", *options, name)
+        self.assert_ok(done)
+        return sorted(entry["path"] for entry in json.loads(done.stdout))
+
+    def test_a_file_there_and_back(self):
+        name = self.open()
+        source = self.put("in.txt", "hello")
+        self.assert_ok(self.vial("session", "put", name, source), "")
+        self.assert_ok(self.vial("session", "put", name, source, "other"), "")
+        self.assert_ok(self.vial("session", "put", name, source, source, "d/"), "")
+        self.assert_ok(self.vial("session", "put", name, "-", "typed", stdin=b"from stdin"), "")
+        self.assert_ok(self.vial("session", "put", name, "/dev/null", "empty"), "")
+        self.assertEqual(self.files(name), ["d", "d/in.txt", "empty", "in.txt", "other", "typed"])
+        self.assert_ok(self.step(name, "[open(f).read() for f in ('in.txt', 'd/in.txt', 'typed', 'empty')]"),
+                       "['hello', 'hello', 'from stdin', '']\n")
+        self.assert_ok(self.step(name, "open('out', 'w').write('x' * 300000)", "-q"))
+        self.assert_ok(self.vial("session", "get", name, "out", self.dir), "")
+        with open(os.path.join(self.dir, "out"), encoding="ascii") as file:
+            self.assertEqual(file.read(), "x" * 300000)
+        self.assert_ok(self.vial("session", "get", name, "typed", "-"), "from stdin")
+        self.assert_ok(self.vial("session", "get", name, "./typed", os.path.join(self.dir, "new")), "")
+        done = self.vial("session", "ls", name, "d")
+        self.assert_ok(done)
+        self.assertRegex(done.stdout, r"^0\d{3}\t5 B\t\S+ \S+\tin.txt\n$")
+        self.assert_ok(self.vial("session", "rm", name, "in.txt", "other"), "")
+        done = self.vial("session", "rm", name, "d")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("not empty", done.stderr)
+        self.assert_ok(self.vial("session", "rm", "-r", name, "d"), "")
+        self.assertEqual(self.files(name), ["empty", "out", "typed"])
+
+    def test_trees(self):
+        name = self.open()
+        tree = os.path.join(self.dir, "tree")
+        os.makedirs(os.path.join(tree, "a", "ä"))
+        with open(os.path.join(tree, "a", "ä", "f"), "wb") as file:
+            file.write(os.urandom(100000))
+        with open(os.path.join(tree, "tool"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\n")
+        os.chmod(os.path.join(tree, "tool"), 0o755)
+        os.symlink("a/ä/f", os.path.join(tree, "link"))
+        self.assert_ok(self.vial("session", "put", name, tree), "")
+        self.assertEqual(self.files(name), ["tree", "tree/a", "tree/a/ä", "tree/a/ä/f", "tree/link", "tree/tool"])
+        back = os.path.join(self.dir, "back")
+        self.assert_ok(self.vial("session", "get", name, "tree/", back), "")
+        self.assertEqual(subprocess.run(["diff", "-r", tree, back], check=False).returncode, 0)
+        self.assertTrue(os.access(os.path.join(back, "tool"), os.X_OK))
+        self.assertEqual(os.readlink(os.path.join(back, "link")), "a/ä/f")
+
+    def test_what_a_guest_made_stays_where_it_is_put(self):
+        name = self.open()
+        self.assert_ok(self.step(name, "import os\nos.mkdir('d'); os.symlink('/etc', 'd/out'); os.symlink('..', 'd/up')\n"
+                                       "os.symlink('d/up/..', 'bent'); os.mkfifo('p'); open('f\\x1b[31m', 'w').close()", "-q"))
+        into = os.path.join(self.dir, "into")
+        done = self.vial("session", "get", name, ".", into)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("left out 2", done.stderr)
+        self.assertEqual(sorted(os.listdir(into)), ["d", "f\x1b[31m"])
+        self.assertEqual(os.listdir(os.path.join(into, "d")), ["up"])
+        done = self.vial("session", "ls", name)
+        self.assertNotIn("\x1b", done.stdout)
+        # A link that is here already is not written through, either.
+        os.symlink(self.dir, os.path.join(into, "g"))
+        self.assert_ok(self.step(name, "os.mkdir('g'); open('g/x', 'w').close()", "-q"))
+        done = self.vial("session", "get", name, "./", into)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertNotIn("x", os.listdir(self.dir))
+
+    def test_what_is_wrong_is_said(self):
+        name = self.open()
+        for words, code in ((["put", name, "/nowhere"], 2), (["get", name, "none"], 2), (["put", name, "-"], 2),
+                            (["put", name], 2), (["get", name], 2), (["ls", name, "none"], 2), (["rm", name, "none"], 2),
+                            (["put", name, "/dev/null", "../x"], 2), (["ls", "0" * 32], 2), (["get", "../x", "f"], 2)):
+            done = self.vial("session", *words)
+            self.assertEqual(done.returncode, code, (words, done.stderr))
+        self.assertEqual(self.files(name), [])
+
+    def test_a_bar_on_a_terminal(self):
+        name = self.open()
+        with open(os.path.join(self.dir, "big"), "wb") as file:
+            file.truncate(150 << 20)
+        leader, follower = pty.openpty()
+        done = subprocess.run([cli.VIAL, "session", "put", name, os.path.join(self.dir, "big")], stderr=follower,
+                              env=dict(self.env, TERM="xterm"), timeout=120, check=False)
+        os.close(follower)
+        seen = os.read(leader, 65536).decode()
+        os.close(leader)
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(seen, r"big  \[#*-*\] +\d+%  .* of 150 MiB")
 
 
 class Repl(test_daemon.WithDaemon):
