@@ -452,9 +452,9 @@ static int rm(int argc, char **argv, const struct request *req, struct err *e)
 
 /* ---- the verbs ----------------------------------------------------------------------------- */
 
-static int verb(const struct options *rows,
-		int (*act)(int argc, char **argv, const struct request *req, struct err *e),
-		int argc, char **argv)
+typedef int act_fn(int argc, char **argv, const struct request *req, struct err *e);
+
+static int verb(const struct options *rows, act_fn *act, int argc, char **argv)
 {
 	struct request req = { 0 };
 	struct options o = *rows;

@@ -2,8 +2,8 @@
 /*
  * tree - directories as tar, to a session and from it.
  *
- * What comes was made by a guest: it is written with cli/save.h, below one directory, links last, and
- * only those that lead to something inside.
+ * What comes was made by a guest: it is written with cli/save.h, below one directory, links last,
+ * and only those that lead to something inside.
  */
 #include "base/err.h"
 
