@@ -477,7 +477,6 @@ def check_raised(raised, value, want):
     if raised is None:
         return ["raised nothing, returned %s" % short(value)]
     names = [kind.__name__ for kind in type(raised).__mro__]
-    names += ["ToolException"] if "_ToolException" in names else []
     wanted = want.get("type_in") or [want.get("type", "Exception")]
     wrong = []
     if not any(name in names for name in wanted):

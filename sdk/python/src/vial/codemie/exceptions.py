@@ -8,6 +8,9 @@ class _ToolException(Exception):
     """A tool could not do what it was asked to; the text is for the model."""
 
 
+_ToolException.__name__ = _ToolException.__qualname__ = "ToolException"
+
+
 def _find() -> type[Exception]:
     if importlib.util.find_spec("langchain_core") is not None:
         try:

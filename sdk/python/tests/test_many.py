@@ -1,0 +1,35 @@
+"""Many sessions of one process at the same time."""
+import asyncio
+
+import pytest
+
+import vial
+from vial import _daemon
+
+COUNT = 200
+
+
+@pytest.fixture
+def large(binary):
+    """The socket of a daemon that has room for them."""
+    made = _daemon.Daemon(["--max", str(COUNT + 20)])
+    yield made.path
+    made.stop()
+
+
+def test_all_alive_at_once(large):
+    async def one(sandbox, number, alive):
+        async with sandbox.session() as session:
+            await session.run("x = %d" % number)
+            alive.append(number)
+            while len(alive) < COUNT:  # nobody goes before all have come
+                await asyncio.sleep(0.05)
+            return (await session.run("x * 2")).value
+
+    async def main():
+        async with vial.AsyncSandbox(large, retries=20) as sandbox:
+            alive = []
+            values = await asyncio.gather(*[one(sandbox, n, alive) for n in range(COUNT)])
+            assert values == [2 * n for n in range(COUNT)]
+            assert await sandbox.sessions() == []
+    asyncio.run(asyncio.wait_for(main(), 240))
