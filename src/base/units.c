@@ -22,7 +22,8 @@ static const struct unit sizes[] = {
 };
 
 static const struct unit durations[] = {
-	{ "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { NULL, 0 },
+	{ "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 },
+	{ "d", 86400000 }, { NULL, 0 },
 };
 
 static const struct unit cores[] = {

@@ -4,7 +4,7 @@
  *
  *   sizes      512  "512b" 10k 512m 2g 1t (powers of 1024, as Docker reads them)
  *              128Ki 128Mi 2Gi, 100M 2G with or without a final B
- *   durations  seconds as a float, "1.5", or with a unit: 500ms 2s 3m 1h
+ *   durations  seconds as a float, "1.5", or with a unit: 500ms 2s 3m 1h 30d
  *   cores      "2", "0.5", "500m" (Kubernetes), "50%", "50000/100000" (quota/period)
  *   counts     plain integers
  *

@@ -75,7 +75,7 @@ TEST(durations_are_seconds_or_have_a_unit)
 		{ "0", 0 }, { "10", 10000 }, { "1.5", 1500 }, { "0.25", 250 }, { "0.001", 1 },
 		{ "0.0004", 0 }, { "0.0005", 1 }, { "500ms", 500 }, { "2s", 2000 },
 		{ "0.5s", 500 }, { "3m", 180000 }, { "1h", 3600000 }, { "1.5h", 5400000 },
-		{ "1.6ms", 2 }, { "86400", 86400000 },
+		{ "1.6ms", 2 }, { "86400", 86400000 }, { "30d", 2592000000 },
 	};
 
 	check_all(units_duration, pairs, COUNT(pairs));
@@ -128,7 +128,7 @@ TEST(units_of_another_kind_are_refused)
 		"1s", "1ms", "1h", "50%", "1/2", "1p", "1e", "1bb", "1kk", "1ib",
 	};
 	static const char *const no_time[] = {
-		"1k", "1g", "50%", "1d", "1us", "1min", "1sec", "1:30", "1h30m",
+		"1k", "1g", "50%", "1w", "1us", "1min", "1sec", "1:30", "1h30m",
 	};
 	static const char *const no_cores[] = {
 		"1k", "1s", "500M", "1mi", "50%%", "1.5/2", "1/2/3", "2 cores",
