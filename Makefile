@@ -16,7 +16,7 @@ run: ## the daemon, warm, on 127.0.0.1:6000
 	@$(MAKE) --no-print-directory all
 	@$(BUILD)/vial prepare
 	@tools/build-environments
-	@$(BUILD)/vial serve
+	@STATE_DIRECTORY=$(abspath $(BUILD))/state $(BUILD)/vial serve
 
 tour: all ## a few minutes with `vial run`
 	@tools/tour

@@ -534,6 +534,12 @@ int pool_kill(struct pool *pool, uint64_t id, struct err *e)
 	return err_set(e, ERR_GONE, "no such run");
 }
 
+void pool_number_after(struct pool *pool, uint64_t last)
+{
+	if (pool->last_occupant < last)
+		pool->last_occupant = last;
+}
+
 uint64_t run_id(const struct run *run)
 {
 	return run->occupant.id;

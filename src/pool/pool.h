@@ -82,5 +82,6 @@ void pool_visit_runs(const struct pool *pool,
 int pool_kill(struct pool *pool, uint64_t id, struct err *e) MUST_USE; /* ERR_GONE: no such run */
 uint64_t run_id(const struct run *run);
 unsigned run_place(const struct run *run); /* in the queue, from 1 on; 0: it waits no longer */
+void pool_number_after(struct pool *pool, uint64_t last); /* ids of runs are greater than this */
 double run_wait_ms(const struct run *run); /* until its code began; all of its time if it did not */
 const struct vial_job *run_asked(const struct run *run);

@@ -18,6 +18,7 @@
 #include "base/units.h"
 #include "keeper/wire.h"
 #include "lib/host.h"
+#include "server/history.h"
 #include "server/idempotency.h"
 #include "server/lockdown.h"
 #include "server/logged.h"
@@ -261,6 +262,14 @@ static int open_shelf(struct server *s, struct err *e)
 	return 0;
 }
 
+static int open_history(struct server *s, struct err *e)
+{
+	if (history_start(&s->history, s->loop, &s->log, s->host->config->server, e) < 0)
+		return -1;
+	pool_number_after(s->pool, history_last_run(s->history));
+	return 0;
+}
+
 static int start(struct process *p, const struct words *w, struct err *e)
 {
 	struct server *s = &p->server;
@@ -272,7 +281,7 @@ static int start(struct process *p, const struct words *w, struct err *e)
 	if (loop_create(&s->loop, e) < 0 || watch_signals(p, e) < 0 || watch_keeper(p, e) < 0 ||
 	    open_host(p, w, e) < 0 || open_server(s, w, e) < 0 || open_shelf(s, e) < 0 ||
 	    versions_start(&s->versions, s->loop, w->config, e) < 0 ||
-	    setup_watch(&p->setup, e) < 0)
+	    open_history(s, e) < 0 || setup_watch(&p->setup, e) < 0)
 		return -1;
 	if (strchr(w->sockets, 't') && http_enable_tls(s->http, e) < 0)
 		return -1;
@@ -296,6 +305,7 @@ static void finish(struct process *p)
 	batches_forget(s);
 	sessions_forget(s);
 	snippets_forget(s);
+	history_free(s->history);
 	shelver_free(s->shelf.shelver);
 	shelf_done(&s->shelf);
 	versions_free(s->versions);

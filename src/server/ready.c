@@ -1,5 +1,6 @@
 #include "server/ready.h"
 
+#include "server/history.h"
 #include "server/self.h"
 #include "server/server.h"
 
@@ -46,13 +47,24 @@ static void look_at_layers(struct buf *why, const struct server *s)
 #endif
 }
 
+/* Runs are served without it. */
+static void look_at_history(struct buf *why, const struct server *s)
+{
+	struct history_state state = history_state(s->history);
+
+	if (state.trouble)
+		buf_add_str(why, state.trouble);
+}
+
 static const struct check {
 	const char *name;
 	void (*look)(struct buf *why, const struct server *s);
+	bool is_vital; /* without it runs are not served as promised */
 } checks[] = {
-	{ "life", look_at_life },
-	{ "layers", look_at_layers },
-	{ "pool", look_at_pool },
+	{ "life", look_at_life, true },
+	{ "layers", look_at_layers, true },
+	{ "pool", look_at_pool, true },
+	{ "history", look_at_history, false },
 };
 
 enum { CHECKS = sizeof(checks) / sizeof(checks[0]), WHY_MAX = 1024 };
@@ -64,7 +76,7 @@ bool server_is_ready(const struct server *s)
 	for (size_t i = 0; i < CHECKS; i++) {
 		auto_buf struct buf why = BUF_INIT(WHY_MAX);
 		checks[i].look(&why, s);
-		if (why.len)
+		if (why.len && checks[i].is_vital)
 			return false;
 	}
 	return true;
@@ -83,7 +95,7 @@ static bool write_checks(struct json *j, const struct server *s)
 		json_bool(j, "ok", why.len == 0);
 		json_string(j, "reason", why.len ? buf_str(&why) : NULL);
 		json_close(j);
-		is_ready = is_ready && why.len == 0;
+		is_ready = is_ready && (why.len == 0 || !checks[i].is_vital);
 	}
 	json_close(j);
 	return is_ready;

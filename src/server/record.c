@@ -1,6 +1,7 @@
 #include "server/record.h"
 
 #include "server/logged.h"
+#include "server/history.h"
 #include "server/metrics.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@ void record_run(struct record *ret, const struct run *run, const struct vial_res
 	(void)snprintf(ret->id, sizeof(ret->id), "%" PRIu64, run_id(run));
 	ret->environment = job->environment;
 	ret->code = job->code.bytes;
-	ret->code_len = job->code.len;
+	ret->code_len = ret->code_size = job->code.len;
 	ret->wait_ms = run_wait_ms(run);
 	ret->outcome = result->outcome;
 	ret->exit_code = result->exit_code;
@@ -31,9 +32,38 @@ void record_run(struct record *ret, const struct run *run, const struct vial_res
 	ret->exception.line = result->exception.line;
 }
 
+void record_said_done(struct record_said *said)
+{
+	buf_done(&said->type);
+	buf_done(&said->message);
+	buf_done(&said->traceback);
+}
+
+void record_exception(struct record *ret, struct record_said *said, struct slice exception)
+{
+	struct slice_item item;
+	int64_t line;
+
+	for (size_t at = 0; slice_kind(exception) == '{' && slice_next(&item, &at, exception);) {
+		if (slice_is(item.key, "type"))
+			slice_text(&said->type, item.value);
+		else if (slice_is(item.key, "message"))
+			slice_text(&said->message, item.value);
+		else if (slice_is(item.key, "traceback"))
+			slice_text(&said->traceback, item.value);
+		else if (slice_is(item.key, "line") && slice_int(&line, item.value) == 0 &&
+			 line > 0)
+			ret->exception.line = (long)line;
+	}
+	ret->exception.type = buf_str(&said->type);
+	ret->exception.message = buf_str(&said->message);
+	ret->exception.traceback = buf_str(&said->traceback);
+}
+
 void record_ended(struct server *s, const struct record *r)
 {
 	s->ended[r->outcome]++;
 	metrics_note_run(s->metrics, r);
 	logged_run(&s->log, r);
+	history_keep(s->history, r);
 }

@@ -7,17 +7,20 @@
  */
 #include "server/id.h"
 #include "server/server.h"
+#include "server/slice.h"
 #include "server/tenant.h"
 
 struct record {
 	const char *kind;    /* "run", "batch", "step", "execute", "exec" */
 	char id[ID_LEN + 1]; /* as the API has it */
 	const char *session; /* NULL: none */
+	const char *parent;  /* of a session that was forked from it; NULL: none */
 	const char *request; /* the id of the request; "" when it is gone */
 	const struct tenant *tenant;
 	const struct environment *environment;
 	const char *code; /* NULL: not at hand */
 	size_t code_len;
+	uint64_t code_size; /* of all of it: `code` may be its beginning */
 
 	enum vial_outcome outcome;
 	int exit_code; /* -1: none */
@@ -36,5 +39,16 @@ struct record {
 
 /* A run of the pool: all but how it came here (kind, tenant, request, session). */
 void record_run(struct record *ret, const struct run *run, const struct vial_result *result);
+
+/* What a session's interpreter says of an exception; `said` holds the texts. */
+struct record_said {
+	struct buf type, message, traceback;
+};
+#define RECORD_SAID_INIT                                                                           \
+	{                                                                                          \
+		BUF_INIT(256), BUF_INIT(4 << 10), BUF_INIT(64 << 10)                               \
+	}
+void record_exception(struct record *ret, struct record_said *said, struct slice exception);
+void record_said_done(struct record_said *said);
 
 void record_ended(struct server *s, const struct record *r);

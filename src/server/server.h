@@ -18,6 +18,7 @@ struct interpreter; /* likewise */
 struct versions; /* versions.h */
 struct metrics; /* metrics.h */
 struct idempotency; /* idempotency.h */
+struct history; /* history.h */
 
 enum { OUTCOME_COUNT = VIAL_CANCELLED + 1 };
 
@@ -30,6 +31,7 @@ struct server {
 	struct log log;
 	struct metrics *metrics;
 	struct idempotency *idempotency;
+	struct history *history; /* NULL: none is kept */
 	int self; /* what the kernel says of this process: self.h */
 	uint64_t start_us;
 	uint64_t heartbeat_ms; /* of streams in which nothing happens */
@@ -74,6 +76,10 @@ void openapi_get(struct exchange *x, void *arg);
 void environments_get(struct exchange *x, void *arg);
 void health_get(struct exchange *x, void *arg);
 void ready_get(struct exchange *x, void *arg);
+void history_get(struct exchange *x, void *arg);
+void record_get(struct exchange *x, void *arg);
+void record_delete(struct exchange *x, void *arg);
+void usage_get(struct exchange *x, void *arg);
 void metrics_get(struct exchange *x, void *arg);
 
 void execute_post(struct exchange *x, void *arg);

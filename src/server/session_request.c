@@ -292,6 +292,8 @@ int step_request_read(struct step_request *ret, bool takes_words, char *body, si
 		return -1;
 	if (!takes_words)
 		write_message(&r, all);
+	r.source = (struct buf)BUF_INIT(SOURCE_MAX);
+	slice_text(&r.source, all[STEP_CODE]);
 	if (r.message.dropped || r.callbacks.dropped || r.policy.dropped || r.code.dropped)
 		return err_set(&f->err, ERR_LIMIT, "no memory for the step");
 	*ret = r;
@@ -303,6 +305,7 @@ void step_request_done(struct step_request *r)
 {
 	buf_done(&r->message);
 	buf_done(&r->code);
+	buf_done(&r->source);
 	buf_done(&r->callbacks);
 	buf_done(&r->policy);
 }

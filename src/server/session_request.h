@@ -13,6 +13,7 @@ enum {
 	CALLS_DEFAULT = 1000,
 	CALLS_MAX = 1000000,
 	VALUE_MAX = 15 << 20,
+	SOURCE_MAX = 256 << 10,
 };
 
 struct snippet;
@@ -29,6 +30,7 @@ void session_options_done(struct session_options *o);
 struct step_request {
 	struct buf message;   /* `,"code":...}` and a line end: what is behind the id */
 	struct buf code;      /* for a driver that takes words: the text itself */
+	struct buf source;    /* the beginning of it, for whoever keeps what ran */
 	struct buf callbacks; /* the list; empty: as before */
 	uint64_t timeout_ms;  /* 0: the session's */
 	uint64_t calls_max;

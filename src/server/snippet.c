@@ -130,7 +130,7 @@ static void record(const struct snippet *s, const struct run *run, const struct 
 
 	record_run(&r, run, result);
 	r.code = buf_str(&s->source.code); /* what was sent, not what we put around it */
-	r.code_len = s->source.code.len;
+	r.code_len = r.code_size = s->source.code.len;
 	record_ended(s->server, &r);
 }
 

@@ -329,7 +329,9 @@ static void answer(struct step *step, const struct step_end *end)
 static void record(const struct step *step, const struct step_end *end)
 {
 	const struct session *s = step->session;
-	const struct buf *out = &step->out[0], *err = &step->out[1];
+	const struct buf *out = &step->out[0], *err = &step->out[1], *code = &step->request.source;
+	AUTO(record_said_done) struct record_said said = RECORD_SAID_INIT;
+	bool is_memory = end->outcome == VIAL_OUT_OF_MEMORY;
 	struct record r = { .kind = "step",
 			    .session = s->id,
 			    .tenant = s->tenant,
@@ -338,8 +340,11 @@ static void record(const struct step *step, const struct step_end *end)
 			    .outcome = end->outcome,
 			    .exit_code = end->exit_code,
 			    .signal = end->signal,
-			    .oom = end->oom,
-			    .limit = step->limit ? step->limit : "",
+			    .oom = end->oom || is_memory,
+			    .limit = is_memory ? "memory" : step->limit ? step->limit : "",
+			    .code = buf_str(code),
+			    .code_len = code->len,
+			    .code_size = code->len + code->dropped,
 			    .wait_ms = (double)(step->start_us - step->created_us) / 1000,
 			    .wall_ms = end->wall_ms,
 			    .cpu_ms = end->cpu_ms,
@@ -349,6 +354,8 @@ static void record(const struct step *step, const struct step_end *end)
 			    .exception = { "", "", "", 0 } };
 
 	memcpy(r.id, step->id, sizeof(r.id));
+	if (end->said)
+		record_exception(&r, &said, end->said->exception);
 	record_ended(s->server, &r);
 }
 

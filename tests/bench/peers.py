@@ -203,7 +203,8 @@ def docker(stack):
 def start(words, path, stack, patience=120):
     """A daemon that listens at `path` before we go on; why it does not, or None."""
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, env={**os.environ, **ENVIRONMENT})
+                               stderr=subprocess.PIPE,
+                               env={**os.environ, **ENVIRONMENT, "STATE_DIRECTORY": os.path.dirname(path)})
     stack.callback(process.wait)
     stack.callback(process.terminate)
     end = time.monotonic() + patience

@@ -356,7 +356,8 @@ class Daemon:
         with open(os.path.join(self.dir, "log"), "wb") as log:
             self.process = subprocess.Popen(
                 [cli.VIAL, "serve", "--socket", self.socket, "--listen", "none", *options],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**os.environ, "STATE_DIRECTORY": os.path.join(self.dir, "state")})
         if not cli.wait_until(lambda: self.process.poll() is not None or "vial run" in self.said()) \
                 or self.process.poll() is not None:
             said = self.said().strip()

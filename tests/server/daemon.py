@@ -47,14 +47,15 @@ class UnixConnection(http.client.HTTPConnection):
 class Daemon:
     """One `vial serve` with sockets of its own, or where another one was."""
 
-    def __init__(self, *options, path=None):
+    def __init__(self, *options, path=None, state=None):
         self.dir = tempfile.mkdtemp(prefix="vial-server-")
         self.path = path or os.path.join(self.dir, "s")
         self.port = free_port()
         with open(os.path.join(self.dir, "log"), "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(
                 [VIAL, "serve", "--socket", self.path, "--listen", "127.0.0.1:%d" % self.port,
-                 *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                 *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**os.environ, "STATE_DIRECTORY": state or os.path.join(self.dir, "state")})
         if not wait_until(lambda: self.answers() or self.process.poll() is not None) or \
                 self.process.poll() is not None:
             log = self.log()
@@ -79,7 +80,11 @@ class Daemon:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-        shutil.rmtree(self.dir)
+        wait_until(self.is_removed)
+
+    def is_removed(self):
+        shutil.rmtree(self.dir, ignore_errors=True)  # who keeps the history may be about to go
+        return not os.path.exists(self.dir)
 
     def server_pid(self):
         """The unprivileged half."""

@@ -49,7 +49,7 @@ def daemon(binary, port):
     with open(os.path.join(folder, "log"), "wb") as log:
         process = subprocess.Popen([binary, "serve", "--listen", "127.0.0.1:%d" % port,
                                     "--socket", path, "--armed", "2"], stdin=subprocess.DEVNULL, stdout=log,
-                                   stderr=log)
+                                   stderr=log, env={**os.environ, "STATE_DIRECTORY": folder})
     deadline = time.monotonic() + 30
     while not _daemon.answers(path):
         if process.poll() is not None or time.monotonic() > deadline:
