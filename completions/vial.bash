@@ -115,7 +115,7 @@ _vial() {
 		--export-to --network --allow-host --allow-weak --config --json --explain --timeout --cpu-time --cpus
 		--memory --processes --open-files --file-size --workspace --tmp --files --output --daemon
 		--no-daemon --help'
-	local verbs='run judge languages doctor prepare env config serve ps kill session repl help'
+	local verbs='run judge languages doctor prepare env config serve ps top kill session repl help'
 	local judge='--language --environment --compare --tolerance --parallel --stop --timeout --memory --json --help'
 	local layers='namespaces root uid cgroup creds seccomp landlock proc'
 
@@ -182,6 +182,12 @@ _vial() {
 		--log-level) mapfile -t COMPREPLY < <(compgen -W 'error warn info debug' -- "$cur") ;;
 		--listen | --armed | --max | --queue | --renew-runs | --renew-time) ;;
 		*) mapfile -t COMPREPLY < <(compgen -W '--socket --listen --armed --max --queue --renew-runs --renew-time --log-format --log-level --set --config --help' -- "$cur") ;;
+		esac
+		;;
+	top)
+		case $prev in
+		--interval | -i) ;;
+		*) mapfile -t COMPREPLY < <(compgen -W '--once --json --interval --help' -- "$cur") ;;
 		esac
 		;;
 	ps) mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur") ;;

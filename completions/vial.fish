@@ -50,6 +50,7 @@ complete -c vial -n __vial_needs_verb -f -a env -d 'languages with packages of t
 complete -c vial -n __vial_needs_verb -f -a config -d 'check the configuration, or show it'
 complete -c vial -n __vial_needs_verb -f -a serve -d 'keep sandboxes ready for whoever asks'
 complete -c vial -n __vial_needs_verb -f -a ps -d 'what the local daemon is running'
+complete -c vial -n __vial_needs_verb -f -a top -d 'the local daemon at work'
 complete -c vial -n __vial_needs_verb -f -a kill -d 'end runs of the local daemon'
 complete -c vial -n __vial_needs_verb -f -a session -d 'interpreters of the daemon that live on'
 complete -c vial -n __vial_needs_verb -f -a repl -d 'talk to an interpreter in a sandbox'
@@ -104,10 +105,12 @@ complete -c vial -n '__vial_verb serve' -x -l set -a '(__vial_settings)' -d 'any
 complete -c vial -n '__vial_verb kill' -l all -d 'every run there is'
 complete -c vial -n '__vial_verb kill' -f -a '(__vial_runs)'
 
-complete -c vial -n '__vial_verb run judge languages doctor ps' -l json -d 'print JSON'
+complete -c vial -n '__vial_verb top' -l once -d 'print one frame'
+complete -c vial -n '__vial_verb top' -x -s i -l interval -d 'time between two frames'
+complete -c vial -n '__vial_verb run judge languages doctor ps top' -l json -d 'print JSON'
 complete -c vial -n '__vial_verb run languages doctor prepare serve' -r -l config -d 'the configuration'
 complete -c vial -n '__vial_verb prepare' -f -a '(__vial_languages)'
-complete -c vial -n '__vial_verb help' -f -a 'run judge languages doctor prepare env config serve ps kill session repl'
+complete -c vial -n '__vial_verb help' -f -a 'run judge languages doctor prepare env config serve ps top kill session repl'
 
 complete -c vial -n '__vial_verb config; and test (count (commandline -opc)) -eq 2' -f -a 'check show'
 complete -c vial -n '__vial_verb config' -l json -d 'print JSON'

@@ -350,6 +350,28 @@ int daemon_reach(struct daemon *d, struct err *e)
 	return -1;
 }
 
+int daemon_text(struct buf *out, const char *path, struct err *e)
+{
+	auto_daemon struct daemon d = DAEMON_INIT;
+	auto_object struct json_object *answer = NULL;
+
+	d.silence_ms = CALL_SILENCE_MS;
+	if (daemon_reach(&d, e) < 0 || daemon_ask(&d, "GET", path, NULL, NULL, e) < 0)
+		return -1;
+	if (d.status / 100 != 2) {
+		if (daemon_object(&answer, &d, e) < 0)
+			return -1;
+		return daemon_refusal(answer, e);
+	}
+	while (!d.ended)
+		if (receive(&d, e) < 0)
+			return -1;
+		else if (d.in.len > out->max)
+			return err_set(e, ERR_HOST, "the daemon says too much");
+	buf_add(out, buf_str(&d.in) + d.taken, d.in.len - d.taken);
+	return out->dropped ? err_set(e, ERR_HOST, "the daemon says too much") : 0;
+}
+
 int daemon_call_with(struct json_object **ret, const char *method, const char *path,
 		     const struct daemon_body *body, struct err *e)
 {

@@ -84,6 +84,9 @@ int daemon_call(struct json_object **ret, const char *method, const char *path,
 int daemon_call_with(struct json_object **ret, const char *method, const char *path,
 		     const struct daemon_body *body, struct err *e) MUST_USE;
 
+/* The same for what is no JSON: the text of a GET is appended. */
+int daemon_text(struct buf *out, const char *path, struct err *e) MUST_USE;
+
 /* Whether it can be the name of a run: what goes into a path must not change its meaning. */
 bool daemon_is_id(const char *id);
 int daemon_kill(const char *id, struct err *e) MUST_USE;

@@ -22,6 +22,7 @@ static const struct verb verbs[] = {
 	{ "config",    "VERB ...",      config_main,    "check the configuration, or show it" },
 	{ "serve",     "",              serve_main,     "keep sandboxes ready for whoever asks" },
 	{ "ps",        "",              ps_main,        "what the local daemon is running" },
+	{ "top",       "",              top_main,       "the local daemon at work" },
 	{ "kill",      "ID...",         kill_main,      "end runs of the local daemon" },
 	{ "session",   "VERB ...",      session_main,   "interpreters of the daemon that live on" },
 	{ "repl",      "",              repl_main,      "talk to an interpreter in a sandbox" },

@@ -52,6 +52,13 @@ class Metrics(daemon.Case):
             for sample in family.samples:
                 self.assertEqual(set(sample.labels) - {"le"}, rows[name][1], sample)
 
+    def test_the_manual_has_the_table(self):
+        with open(os.path.join(ROOT, "docs/OBSERVABILITY.md"), encoding="utf-8") as file:
+            rows = re.findall(r"^\| `(\w+)` \| (\w+) \| ([\w`, ]*) \| .+ \|$", file.read(), re.M)
+        listed = {name: (kind, set(re.findall(r"\w+", labels))) for name, kind, labels in rows
+                  if kind in ("counter", "gauge", "histogram")}
+        self.assertEqual(list(listed.items()), list(table().items()))
+
     def test_names_keep_the_conventions(self):
         for name, (kind, _) in table().items():
             self.assertEqual(name.endswith("_total"), kind == "counter", name)
