@@ -23,6 +23,7 @@
 #include "server/lockdown.h"
 #include "server/logged.h"
 #include "server/metrics.h"
+#include "server/ready.h"
 #include "server/self.h"
 #include "server/server.h"
 #include "server/setup.h"
@@ -44,6 +45,8 @@ enum {
 	KEEPER_FD = 3,
 	SETTINGS_FD = 4,
 	LISTEN_FD = 5,
+	WARM_LOOK_US = 20000,
+	WARM_LOOKS = 1000, /* then what is not warm by now has a reason, and others are */
 };
 
 struct words {
@@ -58,7 +61,8 @@ struct process { /* this one */
 	struct server server;
 	struct setup setup;
 	struct watch keeper, signals;
-	struct timer grace;
+	struct timer grace, warm;
+	unsigned looks; /* whether it is warm */
 	bool lost_keeper;
 };
 
@@ -270,6 +274,20 @@ static int open_history(struct server *s, struct err *e)
 	return 0;
 }
 
+/* We answer from the start; that we are ready is said when nobody would have to wait. */
+static void on_warm(struct timer *t)
+{
+	struct process *p = holder_of(t, struct process, warm);
+	const struct wire_msg ready = { .kind = WIRE_READY };
+	struct err e;
+
+	if (!server_is_ready(&p->server) && p->looks++ < WARM_LOOKS &&
+	    loop_set_timer(p->server.loop, t, WARM_LOOK_US, &e) == 0)
+		return;
+	if (wire_send(KEEPER_FD, &ready, NULL, 0, &e) < 0)
+		loop_stop(p->server.loop); /* the keeper is gone */
+}
+
 static int start(struct process *p, const struct words *w, struct err *e)
 {
 	struct server *s = &p->server;
@@ -291,8 +309,8 @@ static int start(struct process *p, const struct words *w, struct err *e)
 		if (http_listen(s->http, LISTEN_FD + (int)i, w->sockets[i] == 't', e) < 0)
 			return err_context(e, "socket %d", LISTEN_FD + (int)i);
 	logged_start(s, count);
-	const struct wire_msg ready = { .kind = WIRE_READY };
-	return wire_send(KEEPER_FD, &ready, NULL, 0, e);
+	on_warm(&p->warm);
+	return 0;
 }
 
 static void finish(struct process *p)
@@ -320,9 +338,11 @@ static void finish(struct process *p)
 
 int main(int argc, char **argv)
 {
-	struct process p = {
-		.server.self = -1, .keeper.fd = -1, .signals.fd = -1, .grace.on_due = on_grace
-	};
+	struct process p = { .server.self = -1,
+			     .keeper.fd = -1,
+			     .signals.fd = -1,
+			     .grace.on_due = on_grace,
+			     .warm.on_due = on_warm };
 	struct words w = { 0 };
 	struct err e;
 

@@ -90,14 +90,18 @@ class Configuration(cli.Case):
                 if row["value"] and name != "socket":
                     self.assertIn("\nDefault: %s.\n" % row["value"], entries[name])
 
-    def test_its_examples_are_valid(self):
-        page = read("docs/man/vial.yaml.5")
-        examples = re.findall(r"^\.Bd .*\n((?:.*\n)*?)\.Ed$", page, re.M)
-        self.assertEqual(len(examples), 2)
-        for text in examples:
-            for name in ("cert.pem", "key.pem"):
-                text = text.replace("/etc/vial/" + name, self.put(name))
-            self.assert_ok(self.vial("config", "check", self.put("vial.yaml", text)), "ok\n")
+    def test_examples_are_valid(self):
+        for page, pattern in (("docs/man/vial.yaml.5", r"^\.Bd .*\n((?:.*\n)*?)\.Ed$"),
+                              ("docs/DEPLOYMENT.md", r"^```yaml\n((?:.*\n)*?)```$"),
+                              ("docs/INSTALL.md", r"^```yaml\n((?:.*\n)*?)```$")):
+            examples = re.findall(pattern, read(page), re.M)
+            self.assertTrue(examples, page)
+            for text in examples:
+                with self.subTest(page=page, text=text):
+                    for name in ("cert.pem", "key.pem"):
+                        text = text.replace("/etc/vial/" + name, self.put(name))
+                    done = self.vial("config", "check", self.put("vial.yaml", text))
+                    self.assert_ok(done, "ok\n")
 
 
 class Completions(cli.Case):
