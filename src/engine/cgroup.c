@@ -614,6 +614,12 @@ void cgroup_unthrottle(struct cgroup *cg)
 				   is_v2 ? "max" : "-1");
 }
 
+void cgroup_kill_singly(struct cgroup *cg)
+{
+	if (cg->host->ops->version == CGROUP_V2)
+		(void)cgroup_write(dir_of(cg, CGROUP_MEMORY), "memory.oom.group", "0");
+}
+
 int cgroup_kill(struct cgroup *cg, struct err *e)
 {
 	int dir_fd = dir_of(cg, CGROUP_PIDS);

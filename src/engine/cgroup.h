@@ -82,6 +82,7 @@ int cgroup_view(struct cgroup **ret, struct cgroup_host *host, const int *dir_fd
 int cgroup_oom_fd(const struct cgroup *cg, short *ret_events);
 
 void cgroup_unthrottle(struct cgroup *cg); /* lift the CPU limit: for those who are dying */
+void cgroup_kill_singly(struct cgroup *cg); /* for memory: one process, not all */
 int cgroup_kill(struct cgroup *cg, struct err *e) MUST_USE; /* SIGKILL to all inside; no waiting */
 
 struct cgroup_usage {

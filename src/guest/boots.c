@@ -16,6 +16,7 @@
 	X(python_session_failure, "python", SESSION "failure.py")           \
 	X(python_session_interrupt, "python", SESSION "interrupt.py")       \
 	X(python_session_policy, "python", SESSION "policy.py")             \
+	X(python_session_rewind, "python", SESSION "rewind.py")             \
 	X(python_session_rich, "python", SESSION "rich.py")                 \
 	X(python_session_serving, "python", SESSION "serving.py")           \
 	X(python_session_step, "python", SESSION "step.py")                 \

@@ -317,6 +317,19 @@ void cell_signal(struct cell *cell, int sig)
 		(void)kill(-pid, sig);
 }
 
+void cell_guard(struct cell *cell)
+{
+	cell->is_guarded = true;
+	if (cell->cgroup)
+		cgroup_kill_singly(cell->cgroup);
+}
+
+void cell_rescue(struct cell *cell)
+{
+	if (cell->state == CELL_ARMED && cell->guest.pidfd >= 0)
+		(void)pidfd_send_signal(cell->guest.pidfd, SIGTERM, NULL, 0);
+}
+
 /* With v2 the kernel ends all of a group when it kills one for memory; here we do. */
 static void on_oom(struct watch *w, uint32_t events)
 {
@@ -325,7 +338,8 @@ static void on_oom(struct watch *w, uint32_t events)
 	struct err ignored;
 
 	(void)events;
-	if (cgroup_usage(&usage, cell->cgroup, &ignored) < 0 || usage.oom_kills > 0)
+	if (cgroup_usage(&usage, cell->cgroup, &ignored) < 0 ||
+	    (usage.oom_kills > 0 && !cell->is_guarded))
 		end(cell);
 }
 

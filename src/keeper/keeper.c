@@ -66,6 +66,14 @@ static void obey(struct keeper *k, const struct wire_msg *msg, const int *fds, s
 		if (cell)
 			cell_signal(cell, SIGINT);
 		break;
+	case WIRE_GUARD:
+		if (cell)
+			cell_guard(cell);
+		break;
+	case WIRE_RESCUE:
+		if (cell)
+			cell_rescue(cell);
+		break;
 	case WIRE_KILL:
 		if (cell)
 			cell_kill(cell);

@@ -139,6 +139,7 @@ struct cell {
 	struct cgroup *cgroup, *first_cgroup;
 	bool is_ahead;             /* nobody asked for it yet */
 	bool has_slot, has_entered, was_armed, is_told;
+	bool is_guarded; /* its guest outlives those of its processes that memory is short for */
 	bool was_listening;        /* a socket was made in its network for others */
 	bool needs_proxy;          /* who asked for it has none */
 	int net;
@@ -160,6 +161,8 @@ void cell_next(struct cell *cell, const struct wire_arm *arm); /* another guest 
 void cell_kill(struct cell *cell);
 void cell_listen(struct cell *cell, const struct wire_listen *listen);
 void cell_signal(struct cell *cell, int sig); /* to its guest's process group */
+void cell_guard(struct cell *cell);
+void cell_rescue(struct cell *cell);
 void cell_fail(struct cell *cell, const struct err *e); /* it cannot be armed */
 void cell_free(struct cell *cell);
 

@@ -217,7 +217,19 @@ int live_send(struct live *live, const char *bytes, size_t len, struct err *e)
 void live_interrupt(struct live *live)
 {
 	if (live->state == LIVE_READY && !live->occupant.is_failed)
-		sandbox_interrupt(live->occupant.box);
+		sandbox_tell(live->occupant.box, WIRE_SIGNAL);
+}
+
+void live_guard(struct live *live)
+{
+	if (live->state == LIVE_READY && !live->occupant.is_failed)
+		sandbox_tell(live->occupant.box, WIRE_GUARD);
+}
+
+void live_rescue(struct live *live)
+{
+	if (live->state == LIVE_READY && !live->occupant.is_failed)
+		sandbox_tell(live->occupant.box, WIRE_RESCUE);
 }
 
 /* ---- what it prints -------------------------------------------------------------------- */

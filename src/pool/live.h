@@ -53,6 +53,10 @@ int live_send(struct live *live, const char *bytes, size_t len, struct err *e) M
 void live_drain(struct live *live);
 
 void live_interrupt(struct live *live); /* SIGINT to it and what it runs, once it is ready */
+/* From now on it looks after its processes itself (docs/SESSION-PROTOCOL.md, rewind): losing one to
+ * the memory limit does not end it, and live_rescue() tells it to end what hangs in it. */
+void live_guard(struct live *live);
+void live_rescue(struct live *live);
 void live_end(struct live *live);       /* kill all of it; on_end follows */
 int live_usage(struct cgroup_usage *ret, struct live *live, struct err *e) MUST_USE;
 /* What it did in the network since this was last asked; free() it.  NULL: it may reach no host. */

@@ -84,7 +84,8 @@ struct sandbox {
 	bool killed;
 	bool is_empty;   /* its guest ended, and it was kept for another */
 	bool gone;       /* the keeper has none of this number */
-	bool interrupt_due, listen_due;
+	unsigned orders_due; /* set of enum wire_kind: those without an answer */
+	bool listen_due;
 	struct timer overdue;
 	struct link all, armed;
 };
@@ -158,7 +159,7 @@ void sandbox_take(struct sandbox *box);    /* it is armed, and for nobody else a
 void sandbox_close(struct sandbox *box);   /* its descriptors */
 void sandbox_kill(struct sandbox *box);    /* soon */
 void sandbox_leave(struct sandbox *box);   /* its occupant is done with it */
-void sandbox_interrupt(struct sandbox *box);
+void sandbox_tell(struct sandbox *box, enum wire_kind kind); /* SIGNAL, GUARD, RESCUE */
 void sandbox_listen(struct sandbox *box);  /* gate_open() follows, or a loss */
 void sandbox_discard(struct sandbox *box); /* whatever it is doing */
 void sandbox_free(struct sandbox *box);

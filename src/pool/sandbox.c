@@ -174,19 +174,25 @@ static int send_kill(struct sandbox *box)
 	return 0;
 }
 
-/* To what it runs, too; one that has ended needs none. */
-static int send_interrupt(struct sandbox *box)
+/* One that has ended needs none of them. */
+static int send_orders(struct sandbox *box)
 {
-	if (!box->doomed && !box->gone && !pool_tell(box, WIRE_SIGNAL, NULL))
-		return -1;
-	box->interrupt_due = false;
+	static const enum wire_kind kinds[] = { WIRE_GUARD, WIRE_SIGNAL, WIRE_RESCUE };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		unsigned bit = 1u << kinds[i];
+		if ((box->orders_due & bit) && !box->doomed && !box->gone &&
+		    !pool_tell(box, kinds[i], NULL))
+			return -1;
+		box->orders_due &= ~bit;
+	}
 	return 0;
 }
 
-void sandbox_interrupt(struct sandbox *box)
+void sandbox_tell(struct sandbox *box, enum wire_kind kind)
 {
-	box->interrupt_due = true;
-	if (send_interrupt(box) < 0)
+	box->orders_due |= 1u << kind;
+	if (send_orders(box) < 0)
 		pool_tidy_soon(box->pool);
 }
 
@@ -218,7 +224,7 @@ bool pool_send_orders(struct pool *pool)
 	for (struct link *l = pool->sandboxes.next; l != &pool->sandboxes; l = next) {
 		struct sandbox *box = holder_of(l, struct sandbox, all);
 		next = l->next;
-		if (box->interrupt_due && send_interrupt(box) < 0)
+		if (box->orders_due && send_orders(box) < 0)
 			return pool->is_gone;
 		if (box->listen_due && send_listen(box) < 0)
 			return pool->is_gone;

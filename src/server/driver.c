@@ -22,6 +22,10 @@ static const struct member {
 	{ "exception", IS_OBJECT, AT(exception) },
 	{ "exit_code", IS_STATUS, AT(exit_code) },
 	{ "status", IS_STATUS, AT(status) },
+	{ "signal", IS_STATUS, AT(signal) },
+	{ "rewind", IS_STRING, AT(rewind) },
+	{ "rolled_back", IS_FLAG, AT(rolled_back) },
+	{ "files_kept", IS_FLAG, AT(files_kept) },
 	{ "interrupted", IS_FLAG, AT(interrupted) },
 	{ "cut", IS_FLAG, AT(cut) },
 #undef AT

@@ -23,6 +23,10 @@ struct driver_message {
 	struct slice exception; /*       an object, or none, */
 	int exit_code;        /*         -1: the program did not ask to exit, */
 	int status;           /*         -1: the language has none of steps */
+	int signal;           /*         0: none ended the step, */
+	struct slice rewind;  /*         why the step cannot be taken back, a string, or none */
+	bool rolled_back;     /*         the step is as if it had never been, */
+	bool files_kept;      /*         but for its files */
 	bool interrupted, cut;
 	bool is_deep; /* deeper than DRIVER_DEPTH_MAX */
 };

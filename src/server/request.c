@@ -371,6 +371,7 @@ static const struct member session_members[] = {
 	{ "limits", set_limits }, { "idle_timeout", NULL },
 	{ "lifetime", NULL },     { "max_episodes", NULL },
 	{ "policy", NULL },       { "allow_hosts", set_allow_hosts },
+	{ "rewind", NULL },
 	{ 0 },
 };
 
@@ -386,7 +387,8 @@ static const struct kind {
 			  true },
 	[REQUEST_SESSION] = { session_members,
 			      "there are language, environment, files, env, limits, "
-			      "idle_timeout, lifetime, max_episodes, policy, allow_hosts",
+			      "idle_timeout, lifetime, max_episodes, policy, allow_hosts, "
+			      "rewind",
 			      false },
 };
 

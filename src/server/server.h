@@ -62,6 +62,7 @@ void session_delete(struct exchange *x, void *arg);
 void session_runs_post(struct exchange *x, void *arg);
 void session_interrupt_post(struct exchange *x, void *arg);
 void session_reset_post(struct exchange *x, void *arg);
+void session_undo_post(struct exchange *x, void *arg);
 void session_extend_post(struct exchange *x, void *arg);
 void session_file_put(struct exchange *x, void *arg);
 void session_file_get(struct exchange *x, void *arg);

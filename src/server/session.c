@@ -103,6 +103,14 @@ static void on_stray(struct interpreter *in, const struct driver_message *m, siz
 		condemn(in->session, "it does not read what it is sent");
 }
 
+static int begin_rewind(struct interpreter *in, struct err *e)
+{
+	static const char order[] = "{\"op\":\"rewind\"}\n";
+
+	live_guard(in->live);
+	return live_send(in->live, order, strlen(order), e);
+}
+
 static void on_line(char *line, size_t len, void *arg)
 {
 	struct interpreter *in = arg;
@@ -122,6 +130,10 @@ static void on_line(char *line, size_t len, void *arg)
 		if (s->episodes == 0)
 			s->episodes = 1;
 		loop_cancel_timer(s->server->loop, &s->starting);
+		if (s->options.rewind && begin_rewind(in, &e) < 0) {
+			condemn(s, "it does not read what it is sent");
+			return;
+		}
 		answer_waiters(s);
 		session_next(s);
 	} else if (step && m.id == step->number) {

@@ -81,6 +81,7 @@ struct step {
 	uint64_t created_us, start_us, cpu_before_us, oom_before;
 	const char *limit; /* that it ran into; NULL: none */
 	bool is_interrupted; /* by us */
+	bool is_rescued;     /* its interpreter was told to end it */
 	bool is_cancelled;
 	const char *reason; /* why its interpreter was ended, when that needs words */
 	struct timer wall, cpu, interrupt, grace;
@@ -94,12 +95,16 @@ struct step {
 	TAILQ_ENTRY(step) link;
 };
 
+/* What became of the session. */
+enum step_state { STATE_LOST, STATE_KEPT, STATE_ROLLED_BACK };
+
 /* How a step ended. */
 struct step_end {
 	enum vial_outcome outcome;
 	int exit_code; /* -1: none */
 	int signal;
-	bool oom, is_kept;
+	bool oom;
+	enum step_state state;
 	const struct driver_message *said; /* NULL: nothing */
 	double wall_ms, cpu_ms;
 	struct cgroup_usage usage;

@@ -114,7 +114,7 @@ int session_options_read(struct session_options *ret, char *body, size_t len, st
 	static const char *const names[] = {
 		"idle_timeout", "lifetime", "max_episodes", "policy", "language",
 		"environment",  "files",    "env",          "limits", "allow_hosts",
-		NULL
+		"rewind",       NULL
 	};
 	struct session_options o = { .idle_ms = IDLE_DEFAULT_MS,
 				     .lifetime_ms = LIFETIME_DEFAULT_MS,
@@ -125,8 +125,10 @@ int session_options_read(struct session_options *ret, char *body, size_t len, st
 	    read_duration(&o.idle_ms, all[0], LIFETIME_MAX_MS, names[0], f) < 0 ||
 	    read_duration(&o.lifetime_ms, all[1], LIFETIME_MAX_MS, names[1], f) < 0 ||
 	    read_count(&o.episodes_max, all[2], 0, EPISODES_MAX, names[2], f) < 0 ||
-	    check_policy(all[3], f) < 0)
+	    check_policy(all[3], f) < 0 ||
+	    require_kind(all[10], 't', "true or false", "rewind", f) < 0)
 		return -1;
+	o.rewind = is_there(all[10]) && all[10].at[0] == 't';
 	if (is_there(all[3]))
 		buf_add(&o.policy, all[3].at, all[3].len);
 	*ret = o;

@@ -22,6 +22,7 @@ struct session_options { /* what is not in the job */
 	uint64_t idle_ms, lifetime_ms;
 	uint64_t episodes_max; /* 0: no limit */
 	struct buf policy;     /* JSON; empty: none */
+	bool rewind; /* a step that ends badly is taken back, and the session goes on */
 };
 int session_options_read(struct session_options *ret, char *body, size_t len,
 			 struct failure *f) MUST_USE;
@@ -34,6 +35,7 @@ struct step_request {
 	struct buf callbacks; /* the list; empty: as before */
 	uint64_t timeout_ms;  /* 0: the session's */
 	uint64_t calls_max;
+	bool is_undo;         /* there is no code: the last step is taken back */
 	bool has_policy;      /* in the message; */
 	struct buf policy;    /* the same once more, empty: none from here on */
 	struct snippet *snippet; /* it came by another system's route; NULL: not */

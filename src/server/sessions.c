@@ -233,6 +233,31 @@ void session_reset_post(struct exchange *x, void *arg)
 		session_start(s);
 }
 
+void session_undo_post(struct exchange *x, void *arg)
+{
+	struct session *s = session_of(x, arg);
+	struct failure f = { .status = 0 };
+	struct step_request request = { .is_undo = true, .message = BUF_INIT(8) };
+	struct step *step;
+
+	if (!s)
+		return;
+	if (!s->options.rewind) {
+		f = (struct failure){ .status = 409, .hint = "create it with \"rewind\": true" };
+		(void)err_set(&f.err, ERR_INVALID, "this session does not keep what it was");
+		exchange_fail(x, &f);
+		return;
+	}
+	buf_add_str(&request.message, "}\n");
+	if (session_has_room(s, &f) < 0 || step_create(&step, s, x, &request, &f) < 0) {
+		step_request_done(&request);
+		exchange_fail(x, &f);
+		return;
+	}
+	session_use(s);
+	session_next(s);
+}
+
 void session_extend_post(struct exchange *x, void *arg)
 {
 	struct session *s = session_of(x, arg);

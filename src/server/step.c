@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define GRACE_US 500000u /* from an interrupt to the end */
+#define RESCUE_US 2000000u /* for an interpreter to be what it was before the step */
 #define BEGIN_US 50000u   /* for a driver to begin: a signal that comes before is dropped there */
 
 enum {
@@ -208,7 +209,8 @@ static int send_step(struct step *step, struct err *e)
 		buf_add(&message, buf_str(&r->code), r->code.len);
 		buf_add_char(&message, '\0');
 	} else {
-		buf_printf(&message, "{\"op\":\"run\",\"id\":%" PRIu64, step->number);
+		buf_printf(&message, "{\"op\":\"%s\",\"id\":%" PRIu64, r->is_undo ? "undo" : "run",
+			   step->number);
 		add_policy(&message, step);
 		buf_add(&message, buf_str(&r->message), r->message.len);
 	}
@@ -409,22 +411,47 @@ static enum vial_outcome outcome_of(const struct step *step, const struct driver
 	return is_memory_error(m->exception) ? VIAL_OUT_OF_MEMORY : VIAL_EXITED;
 }
 
+/* It ended badly, and the interpreter is again what it was before. */
+static void on_rolled_back(struct step *step, const struct driver_message *m, struct step_end *end)
+{
+	end->state = STATE_ROLLED_BACK;
+	end->signal = m->signal;
+	end->exit_code = m->exit_code;
+	if (step->limit)
+		end->outcome = VIAL_TIMED_OUT;
+	else if (step->is_cancelled)
+		end->outcome = VIAL_CANCELLED;
+	else if (m->signal && end->usage.oom_kills > step->oom_before)
+		end->outcome = VIAL_OUT_OF_MEMORY;
+	else
+		end->outcome = m->signal ? VIAL_SIGNALED : VIAL_EXITED;
+	if (step->request.is_undo)
+		end->exit_code = 0;
+	finish(step, end);
+}
+
 static void on_result(struct step *step, const struct driver_message *m)
 {
 	struct session *s = step->session;
-	struct step_end end = { .said = m, .is_kept = m->exit_code < 0, .exit_code = -1 };
+	struct step_end end = { .said = m,
+				.state = m->exit_code < 0 ? STATE_KEPT : STATE_LOST,
+				.exit_code = -1 };
 
 	auto_free struct vial_network *network = live_network(live_of(step));
 
 	end.network = network;
 	live_drain(live_of(step));
 	read_usage(&end, step);
+	if (m->rolled_back) {
+		on_rolled_back(step, m, &end);
+		return;
+	}
 	end.outcome = outcome_of(step, m);
 	if (m->exit_code >= 0)
 		end.exit_code = m->exit_code;
 	else if (end.outcome == VIAL_EXITED || end.outcome == VIAL_OUT_OF_MEMORY)
 		end.exit_code = m->status >= 0 ? m->status : m->exception.at ? 1 : 0;
-	if (!end.is_kept)
+	if (end.state == STATE_LOST)
 		session_drop(s);
 	else if (step->is_interrupted && !m->interrupted)
 		session_hold(s);
@@ -524,7 +551,16 @@ static void on_cpu(struct timer *t)
 
 static void on_grace(struct timer *t)
 {
-	step_kill(holder_of(t, struct step, grace), "it did not stop when it was interrupted");
+	struct step *step = holder_of(t, struct step, grace);
+	struct err ignored;
+
+	if (step->session->options.rewind && !step->is_rescued &&
+	    loop_set_timer(loop_of(step), t, RESCUE_US, &ignored) == 0) {
+		step->is_rescued = true;
+		live_rescue(live_of(step));
+		return;
+	}
+	step_kill(step, "it did not stop when it was interrupted");
 }
 
 void step_interrupt(struct step *step)

@@ -10,6 +10,7 @@
 
 enum {
 	CAUSES_MAX = 12,
+	REASON_MAX = 200,
 	FRAMES_MAX = 1000,
 	EXCEPTION_MAX = 4 << 20, /* of a larger one no causes are shown: each is looked at anew */
 };
@@ -162,10 +163,13 @@ static void add_ms(struct json *j, const char *key, double ms)
 
 static void add_end(struct json *j, const struct step *step, const struct step_end *end)
 {
+	static const char *const states[] = { [STATE_LOST] = "lost",
+					      [STATE_KEPT] = "kept",
+					      [STATE_ROLLED_BACK] = "rolled_back" };
 	bool is_memory = end->outcome == VIAL_OUT_OF_MEMORY;
 
 	json_string(j, "outcome", vial_outcome_name(end->outcome));
-	json_string(j, "state", end->is_kept ? "kept" : "lost");
+	json_string(j, "state", states[end->state]);
 	json_bool(j, "fresh", step->number == 1);
 	json_string(j, "stage", "run");
 	if (end->exit_code >= 0)
@@ -178,6 +182,22 @@ static void add_end(struct json *j, const struct step *step, const struct step_e
 	json_bool(j, "oom", end->oom || is_memory);
 	json_string(j, "limit", is_memory ? "memory" : step->limit);
 	json_string(j, "reason", step->reason);
+}
+
+/* Whether the step can be taken back, and whether its files were. */
+static void add_rewind(struct json *j, const struct step *step, const struct step_end *end,
+		       const struct driver_message *said)
+{
+	bool has_rewind = step->session->options.rewind && end->state != STATE_LOST;
+
+	if (has_rewind && said->rewind.at && said->rewind.len <= REASON_MAX)
+		json_raw(j, "rewind", said->rewind.at, said->rewind.len);
+	else
+		json_string(j, "rewind", has_rewind ? "ready" : NULL);
+	if (end->state == STATE_ROLLED_BACK)
+		json_string(j, "files", said->files_kept ? "kept" : "rolled_back");
+	else
+		json_null(j, "files");
 }
 
 static void add_output(struct json *j, const struct step *step)
@@ -198,6 +218,7 @@ void step_json(struct json *j, const char *key, const struct step *step, const s
 
 	json_open(j, key, '{');
 	add_end(j, step, end);
+	add_rewind(j, step, end, said);
 	add_output(j, step);
 	add_value(j, said->value);
 	json_open(j, "displays", '[');

@@ -55,13 +55,22 @@ class Channel:
         os.close(fd)
         self.fd = self.socket.fileno()
         self.lost = False
+        self.is_passed_on = False  # to a fork that goes on as the session
         self._pid = os.getpid()
         self.early = []    # messages that were not expected yet
         self._unread = []  # the beginnings of a line
         self._sending = allocate_lock()
         os.register_at_fork(after_in_child=self._leave)
 
+    high = staticmethod(move_high)
+
+    def adopt(self):
+        """A fork of ours, which has the channel now."""
+        self._pid = os.getpid()
+
     def _leave(self):
+        if self.is_passed_on:
+            return
         self.lost = True
         self.socket.close()
 

@@ -15,6 +15,7 @@ from .callbacks import CallbackError, Callbacks
 from .channel import LOST, Channel, Lost, to_bytes
 from .interrupt import Interrupts, interruptible
 from .policy import Guard, PolicyError
+from .rewind import ROLLED_BACK, Rewind
 from .step import Runner, Sources, compile_step, make_main
 from .streams import Streams
 
@@ -22,6 +23,7 @@ CALLS_MAX = 1000
 VALUE_MAX = 1 << 20
 VALUE_LIMIT = 15 << 20  # a message has more in it than the value
 RECURSION_MIN = 200     # what we need ourselves
+NOTHING_TO_UNDO = "there is no step that could be taken back"
 BROKEN = 70             # the exit status of a driver that cannot even say so
 
 
@@ -40,6 +42,7 @@ class Session:
         self.value_max = VALUE_MAX
         self.was_cut = False
         self.exit_code = None
+        self.rewind = None  # None: a step that ends badly ends the session
 
     def prepare(self):
         """Make the process look like a fresh interpreter, with some names more."""
@@ -77,9 +80,26 @@ class Session:
     # ---- a step ----
 
     def run(self, message):
-        if message.get("op") != "run":  # the answer to a call that has given up
-            return
+        op = message.get("op")
+        if op == "rewind":
+            self.rewind = self.rewind or Rewind(self.channel)
+        elif op == "undo":
+            self._take_back(message["id"])
+        elif op == "run":  # else the answer to a call that has given up
+            self._run_step(message)
+
+    def _take_back(self, number):
+        if self.rewind is not None:
+            self.rewind.undo(number)
+        self.channel.send({"op": "result", "id": number, "exception": {
+            "type": "RuntimeError", "module": "builtins", "message": NOTHING_TO_UNDO,
+            "traceback": "RuntimeError: %s\n" % NOTHING_TO_UNDO, "line": None, "frames": []}})
+
+    def _run_step(self, message):
         step = message["id"]
+        obstacle = self.rewind.begin(step) if self.rewind is not None else None
+        if obstacle is ROLLED_BACK:
+            return
         self.interrupts.begin()
         self.exit_code = None
         try:
@@ -88,6 +108,12 @@ class Session:
             result = explain(step, why)
         self.callbacks.end()
         self.interrupts.end()
+        if self.rewind is not None:
+            if self.exit_code is not None and self.rewind.is_covered():
+                exit_now(self.exit_code)  # whoever takes over tells of it
+            self.rewind.done()
+            if obstacle:
+                result = b'%s,"rewind":%s}' % (result[:-1], to_bytes(obstacle))
         try:
             self.channel.send_bytes(result)
         except Lost:
