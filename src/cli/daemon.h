@@ -62,9 +62,9 @@ int daemon_next(struct json_object **ret, struct daemon *d, struct err *e) MUST_
 int daemon_object(struct json_object **ret, struct daemon *d, struct err *e) MUST_USE;
 
 /*
- * A body that is sent piece by piece, of `length` bytes (-1: nobody knows yet; 0: none), and an answer
- * that is read so: daemon_begin, daemon_send..., daemon_answer, daemon_piece...  A piece that comes is
- * good until the next; returns 1, or 0 at the end, which is the real one.
+ * A body that is sent piece by piece, of `length` bytes (-1: nobody knows yet; 0: none), and an
+ * answer that is read so: daemon_begin, daemon_send..., daemon_answer, daemon_piece...  A piece
+ * that comes is good until the next; returns 1, or 0 at the end, which is the real one.
  */
 int daemon_begin(struct daemon *d, const char *method, const char *path, int64_t length,
 		 struct err *e) MUST_USE;

@@ -332,10 +332,9 @@ static int get_dir(const char *id, const char *path, const char *local, struct e
 		return -1;
 	progress_end(&s.progress);
 	if (left_out)
-		(void)fprintf(
-			stderr,
-			"vial session get: left out %llu that are no files, or links that lead out\n",
-			(unsigned long long)left_out);
+		(void)fprintf(stderr,
+			      "vial session get: left out %llu: links that lead out, or no files\n",
+			      (unsigned long long)left_out);
 	return 0;
 }
 
@@ -484,8 +483,8 @@ int session_put_main(int argc, char **argv)
 		.verb = "session put",
 		.synopsis = synopsis,
 		.about =
-			"Copy files, and directories with all that is in them, to the workspace of a "
-			"session. With - it is standard input.",
+			"Copy files, and directories with all that is in them, to the workspace of "
+			"a session. With - it is standard input.",
 		.rows = no_rows,
 	};
 
@@ -499,10 +498,9 @@ int session_get_main(int argc, char **argv)
 	static const struct options rows = {
 		.verb = "session get",
 		.synopsis = synopsis,
-		.about =
-			"Copy a file out of the workspace of a session; with a slash at its end, a "
-			"directory with all that is in it. Nothing is written outside of LOCAL. With "
-			"- it goes to standard output, a directory as tar.",
+		.about = "Copy a file out of the workspace of a session; with a slash at its end, "
+			 "a directory with all that is in it. Nothing is written outside of LOCAL. "
+			 "With - it goes to standard output, a directory as tar.",
 		.rows = no_rows,
 	};
 

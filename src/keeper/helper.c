@@ -113,7 +113,11 @@ _Noreturn static void filer(const struct keeper *k, int socket, int workspace, u
 	struct err e;
 
 	(void)prctl(PR_SET_NAME, "vial-filer", 0, 0, 0);
+#ifndef VIAL_SANITIZED /* whose shadow is memory, too */
 	(void)setrlimit(RLIMIT_DATA, &memory);
+#else
+	(void)memory;
+#endif
 	filer_prepare();
 	if (fds_close_except(0, keep, 2, &e) < 0 || confine(k, workspace, &e) < 0)
 		_exit(125);

@@ -344,7 +344,7 @@ static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, cons
 	size_t max = x->match.route ? x->match.route->body_max : 0;
 	bool is_bad = x->is_refused && x->failure.status == 400;
 	x->body = (struct buf)BUF_INIT(max);
-	if (!x->is_refused && x->match.route->streams)
+	if (!x->is_refused && x->match.route && x->match.route->streams)
 		begin_taking(x);
 	else
 		conn_allow_bytes(x->conn, x->is_refused ? DISCARD_MAX

@@ -82,19 +82,19 @@ struct exchange {
 	size_t charged; /* of http->bodies, until the end: a job holds what the body held */
 	uint64_t discarded;
 	uint64_t discard_max; /* no more of it is listened to */
-	bool is_refused; /* what is left of the body is discarded, then `failure` is the answer */
 	struct failure failure;
-
-	bool is_taking;  /* the body goes to its handler as it comes, and is not over */
-	struct body_events sink; /* ... if it has said where to */
+	struct body_events sink; /* where a body goes that is taken as it comes, if that was said */
 	uint64_t taken, allowed; /* bytes; allowed: up to there the deadline goes */
 
+	bool is_refused; /* what is left of the body is discarded, then `failure` is the answer */
+	bool is_taking;  /* the body goes to its handler as it comes, and is not over */
 	bool is_head, is_handled, is_suspended, is_answered, is_gone;
+	bool is_alone;    /* there is no connection any more */
+	bool is_finished; /* all of a stream is pending */
 	struct watch hangup; /* while suspended: nobody else looks at the socket */
 	void (*on_gone)(void *arg);
 	void *on_gone_arg;
 	struct witness *witness; /* NULL: none, or it has all */
-	bool is_alone;           /* there is no connection any more */
 
 	struct MHD_Response *response; /* until it is queued */
 	struct extra_header extra[EXTRA_HEADERS_MAX]; /* of the answer */
@@ -107,7 +107,6 @@ struct exchange {
 	size_t sent;        /* of pending */
 	void (*on_want)(void *arg); /* whom to tell when none is pending; NULL: nobody */
 	void *on_want_arg;
-	bool is_finished;
 };
 
 /* http.c */
