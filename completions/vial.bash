@@ -13,6 +13,10 @@ _vial_settings() {
 	vial config show 2>/dev/null | sed -n 's/^server\.\([a-z_]*\)\t.*/\1/p'
 }
 
+_vial_past() {
+	vial history 2>/dev/null | cut -f 1
+}
+
 _vial_runs() {
 	vial ps 2>/dev/null | cut -f 1
 }
@@ -115,7 +119,7 @@ _vial() {
 		--export-to --network --allow-host --allow-weak --config --json --explain --timeout --cpu-time --cpus
 		--memory --processes --open-files --file-size --workspace --tmp --files --output --daemon
 		--no-daemon --help'
-	local verbs='run judge languages doctor prepare env config serve ps top kill session repl help'
+	local verbs='run judge languages doctor prepare env config serve ps top history logs kill session repl help'
 	local judge='--language --environment --compare --tolerance --parallel --stop --timeout --memory --json --help'
 	local layers='namespaces root uid cgroup creds seccomp landlock proc'
 
@@ -191,6 +195,9 @@ _vial() {
 		esac
 		;;
 	ps) mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur") ;;
+	history)
+		mapfile -t COMPREPLY < <(compgen -W "--failed --session --environment --kind --since --until --grep --number --json --help $(_vial_past)" -- "$cur") ;;
+	logs) mapfile -t COMPREPLY < <(compgen -W "--follow --number --help $(_vial_past)" -- "$cur") ;;
 	kill) mapfile -t COMPREPLY < <(compgen -W "--all --help $(_vial_runs)" -- "$cur") ;;
 	session) _vial_session "$cur" "$prev" ;;
 	repl) _vial_open "$cur" "$prev" ;;

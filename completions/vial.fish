@@ -8,6 +8,10 @@ function __vial_settings
     vial config show 2>/dev/null | string match -r '^server\\.[a-z_]+' | string replace server. '' | string replace -r '$' =
 end
 
+function __vial_past
+    vial history 2>/dev/null | cut -f 1
+end
+
 function __vial_runs
     vial ps 2>/dev/null | cut -f 1
 end
@@ -51,6 +55,8 @@ complete -c vial -n __vial_needs_verb -f -a config -d 'check the configuration, 
 complete -c vial -n __vial_needs_verb -f -a serve -d 'keep sandboxes ready for whoever asks'
 complete -c vial -n __vial_needs_verb -f -a ps -d 'what the local daemon is running'
 complete -c vial -n __vial_needs_verb -f -a top -d 'the local daemon at work'
+complete -c vial -n __vial_needs_verb -f -a history -d 'what it ran, and what went wrong'
+complete -c vial -n __vial_needs_verb -f -a logs -d 'what programs of it printed'
 complete -c vial -n __vial_needs_verb -f -a kill -d 'end runs of the local daemon'
 complete -c vial -n __vial_needs_verb -f -a session -d 'interpreters of the daemon that live on'
 complete -c vial -n __vial_needs_verb -f -a repl -d 'talk to an interpreter in a sandbox'
@@ -102,15 +108,25 @@ complete -c vial -n '__vial_verb serve' -x -l renew-time -d 'time per warm inter
 complete -c vial -n '__vial_verb serve' -x -l log-format -a 'text json' -d 'how events are written'
 complete -c vial -n '__vial_verb serve' -x -l log-level -a 'error warn info debug' -d 'which events are written'
 complete -c vial -n '__vial_verb serve' -x -l set -a '(__vial_settings)' -d 'any other setting, KEY=VALUE'
+complete -c vial -n '__vial_verb history' -l failed -d 'only what did not exit with 0'
+complete -c vial -n '__vial_verb history' -x -l session -s s -d 'the steps of a session'
+complete -c vial -n '__vial_verb history' -x -l environment -s E -a '(__vial_environments)' -d 'what ran in it'
+complete -c vial -n '__vial_verb history' -x -l kind -a 'run step batch execute exec' -d 'what kind'
+complete -c vial -n '__vial_verb history' -x -l since -d 'what ended since'
+complete -c vial -n '__vial_verb history' -x -l until -d 'what ended before'
+complete -c vial -n '__vial_verb history' -x -l grep -s g -d 'what has this in it'
+complete -c vial -n '__vial_verb history logs' -x -l number -s n -d 'how many'
+complete -c vial -n '__vial_verb history logs' -f -a '(__vial_past)'
+complete -c vial -n '__vial_verb logs' -l follow -s f -d 'go on with what ends from now on'
 complete -c vial -n '__vial_verb kill' -l all -d 'every run there is'
 complete -c vial -n '__vial_verb kill' -f -a '(__vial_runs)'
 
 complete -c vial -n '__vial_verb top' -l once -d 'print one frame'
 complete -c vial -n '__vial_verb top' -x -s i -l interval -d 'time between two frames'
-complete -c vial -n '__vial_verb run judge languages doctor ps top' -l json -d 'print JSON'
+complete -c vial -n '__vial_verb run judge languages doctor ps top history' -l json -d 'print JSON'
 complete -c vial -n '__vial_verb run languages doctor prepare serve' -r -l config -d 'the configuration'
 complete -c vial -n '__vial_verb prepare' -f -a '(__vial_languages)'
-complete -c vial -n '__vial_verb help' -f -a 'run judge languages doctor prepare env config serve ps top kill session repl'
+complete -c vial -n '__vial_verb help' -f -a 'run judge languages doctor prepare env config serve ps top history logs kill session repl'
 
 complete -c vial -n '__vial_verb config; and test (count (commandline -opc)) -eq 2' -f -a 'check show'
 complete -c vial -n '__vial_verb config' -l json -d 'print JSON'

@@ -32,6 +32,8 @@ int config_main(int argc, char **argv);
 int serve_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int top_main(int argc, char **argv);
+int history_main(int argc, char **argv);
+int logs_main(int argc, char **argv);
 int kill_main(int argc, char **argv);
 int session_main(int argc, char **argv);
 int repl_main(int argc, char **argv);

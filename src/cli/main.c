@@ -23,6 +23,8 @@ static const struct verb verbs[] = {
 	{ "serve",     "",              serve_main,     "keep sandboxes ready for whoever asks" },
 	{ "ps",        "",              ps_main,        "what the local daemon is running" },
 	{ "top",       "",              top_main,       "the local daemon at work" },
+	{ "history",   "[ID]",          history_main,   "what it ran, and what went wrong" },
+	{ "logs",      "[ID]",          logs_main,      "what programs of it printed" },
 	{ "kill",      "ID...",         kill_main,      "end runs of the local daemon" },
 	{ "session",   "VERB ...",      session_main,   "interpreters of the daemon that live on" },
 	{ "repl",      "",              repl_main,      "talk to an interpreter in a sandbox" },

@@ -114,9 +114,10 @@ int member_text(const char **ret, const struct json_object *object, const char *
 
 const char *member_json(const struct json_object *object, const char *name)
 {
-	struct json_object *found = NULL;
+	struct json_object *found = name ? NULL : (struct json_object *)object;
 
-	(void)json_object_object_get_ex(object, name, &found);
+	if (name)
+		(void)json_object_object_get_ex(object, name, &found);
 	return json_object_to_json_string_ext(found, JSON_C_TO_STRING_SPACED |
 							    JSON_C_TO_STRING_NOSLASHESCAPE);
 }

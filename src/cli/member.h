@@ -33,7 +33,8 @@ int member_text(const char **ret, const struct json_object *object, const char *
 		struct err *e) MUST_USE; /* without NULs */
 int member_bytes(const char **ret, size_t *ret_len, const struct json_object *object,
 		 const char *name, struct err *e) MUST_USE;
-const char *member_json(const struct json_object *object, const char *name); /* whatever it is */
+/* Whatever it is; NULL: the object itself. */
+const char *member_json(const struct json_object *object, const char *name);
 int member_number(uint64_t *ret, const struct json_object *object, const char *name, uint64_t max,
 		  struct err *e) MUST_USE;
 int member_double(double *ret, const struct json_object *object, const char *name,

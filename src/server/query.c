@@ -148,11 +148,13 @@ static int read_moment(int64_t *ret, const char *name, const char *value, struct
 
 static int read_outcome(struct query *q, const char *value, struct failure *f)
 {
-	for (int i = VIAL_EXITED; value && i <= VIAL_CANCELLED; i++)
+	if (!value)
+		return 0;
+	for (int i = VIAL_EXITED; i <= VIAL_CANCELLED; i++)
 		if (strcmp(vial_outcome_name((enum vial_outcome)i), value) == 0)
 			return read_word(q->outcome, sizeof(q->outcome), "outcome", value, f);
 	f->hint = "there are exited, signaled, timed_out, out_of_memory, out_of_disk, cancelled";
-	return value ? failure_at(f, "outcome", "there is no such outcome") : 0;
+	return failure_at(f, "outcome", "there is no such outcome");
 }
 
 static bool read_whole(int64_t *ret, const char **at)
