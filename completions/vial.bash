@@ -86,7 +86,7 @@ _vial_open() { # what a session is opened with
 	case $prev in
 	-l | --language) mapfile -t COMPREPLY < <(compgen -W 'python javascript ruby bash' -- "$cur") ;;
 	-E | --environment) mapfile -t COMPREPLY < <(compgen -W "$(_vial_environments)" -- "$cur") ;;
-	*) mapfile -t COMPREPLY < <(compgen -W '--language --environment --help' -- "$cur") ;;
+	*) mapfile -t COMPREPLY < <(compgen -W '--language --environment --allow-host --help' -- "$cur") ;;
 	esac
 }
 

@@ -146,6 +146,7 @@ complete -c vial -n '__vial_env build' -l force -d 'even when it is there and th
 complete -c vial -n '__vial_verb session; and test (count (commandline -opc)) -eq 2' -f -a 'open list run put get ls rm reset close'
 complete -c vial -n '__vial_verb repl; or __vial_session open' -x -l language -s l -a 'python javascript ruby bash' -d 'the language'
 complete -c vial -n '__vial_verb repl; or __vial_session open' -x -l environment -s E -a '(__vial_environments)' -d 'the environment'
+complete -c vial -n '__vial_verb repl; or __vial_session open' -x -l allow-host -a '(__fish_print_hostnames)' -d 'let it reach this host, by a proxy'
 complete -c vial -n '__vial_session list ls' -l json -d 'print JSON'
 complete -c vial -n '__vial_session ls' -l recursive -s R -d 'what is in its directories, too'
 complete -c vial -n '__vial_session rm' -l recursive -s r -d 'directories with all that is in them'

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
+#include "cli/hosts.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -36,9 +37,10 @@ static int read_session(struct live *ret, const struct json_object *answer, stru
 	return 0;
 }
 
-int live_open(struct live *ret, const char *language, const char *environment, struct err *e)
+int live_open(struct live *ret, const char *language, const char *environment,
+	      const struct options *o, struct err *e)
 {
-	auto_buf struct buf text = BUF_INIT(4096);
+	auto_buf struct buf text = BUF_INIT(256 << 10);
 	auto_object struct json_object *answer = NULL;
 	struct json j = { .out = &text };
 
@@ -47,7 +49,10 @@ int live_open(struct live *ret, const char *language, const char *environment, s
 		json_string(&j, "environment", environment);
 	else
 		json_string(&j, "language", language);
+	hosts_write(&j, o);
 	json_close(&j);
+	if (text.dropped)
+		return err_set(e, ERR_LIMIT, "too much for a request");
 	const struct daemon_body body = { buf_str(&text), text.len };
 	if (daemon_call_with(&answer, "POST", "/v1/sessions", &body, e) < 0)
 		return -1;

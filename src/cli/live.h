@@ -17,8 +17,10 @@ struct live {
 };
 
 /* Either may be NULL: the daemon's default is its business to refuse. */
+/* `o`: what else was said, --allow-host. */
+struct options;
 int live_open(struct live *ret, const char *language, const char *environment,
-	      struct err *e) MUST_USE;
+	      const struct options *o, struct err *e) MUST_USE;
 int live_find(struct live *ret, const char *id, struct err *e) MUST_USE;
 int live_reset(const struct live *live, struct err *e) MUST_USE;
 int live_close(const char *id, struct err *e) MUST_USE;
@@ -37,12 +39,12 @@ struct live_step {
 };
 
 struct live_answer {
-	struct json_object *event;       /* owns the rest */
+	struct json_object *event; /* owns the rest */
 	const struct json_object *result;
-	const char *state;               /* "kept", "lost" */
-	const char *outcome;             /* "exited", "timed_out"... */
+	const char *state;   /* "kept", "lost" */
+	const char *outcome; /* "exited", "timed_out"... */
 	bool interrupted;
-	int exit_code;                   /* -1: none */
+	int exit_code; /* -1: none */
 	int signal;
 	const char *exception;           /* its type, or NULL */
 	const char *message, *traceback; /* of the exception */

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
+#include "cli/hosts.h"
 #include "cli/member.h"
 
 #include <errno.h>
@@ -216,23 +217,6 @@ static int add_options(struct json *j, const struct options *o, struct err *e)
 	return 0;
 }
 
-/* Only where it is said: an empty list says that there are none. */
-static void add_hosts(struct json *j, const struct options *o)
-{
-	bool is_open = false;
-
-	for (size_t i = 0; i < o->use_count; i++) {
-		if (strcmp(o->uses[i].opt->name, "allow-host") != 0)
-			continue;
-		if (!is_open)
-			json_open(j, "allow_hosts", '[');
-		is_open = true;
-		json_string(j, NULL, o->uses[i].value); /* the job has read it: it is text */
-	}
-	if (is_open)
-		json_close(j);
-}
-
 static int add_args(struct json *j, char *const *args, struct err *e)
 {
 	json_open(j, "args", '[');
@@ -282,7 +266,7 @@ static int write_body(struct buf *out, const struct request *req, struct err *e)
 			return not_text(e, "the name", req->name);
 		json_string(&j, "name", req->name);
 	}
-	add_hosts(&j, &req->options);
+	hosts_write(&j, &req->options);
 	if (add_options(&j, &req->options, e) < 0 || add_args(&j, req->args, e) < 0 ||
 	    add_input(&j, req, e) < 0)
 		return -1;

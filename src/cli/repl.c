@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/editor.h"
+#include "cli/hosts.h"
 #include "cli/options.h"
 #include "cli/show.h"
 #include "cli/stop.h"
@@ -30,6 +31,7 @@ static const struct option rows[] = {
 	  NULL },
 	{ "environment", 'E', "NAME", "a language with packages of its own (vial env list)",
 	  offsetof(struct request, environment), NULL },
+	HOSTS_ROW,
 };
 
 /* How each says that a text is not all there is, and whether an empty line ends a block. */
@@ -224,8 +226,10 @@ static int converse(struct repl *r, struct err *e)
 
 int repl_main(int argc, char **argv)
 {
-	static const char *const synopsis[] = { "[-l LANG | -E NAME]", NULL };
+	static const char *const synopsis[] = { "[-l LANG | -E NAME] [--allow-host HOST]...",
+						NULL };
 	struct request req = { .language = "python" };
+	AUTO(options_done)
 	struct options o = {
 		"repl",
 		synopsis,
@@ -248,7 +252,7 @@ int repl_main(int argc, char **argv)
 	}
 	if (first < 0 || options_no_operands(first, argc, argv, &e) < 0 ||
 	    stop_catch(&r.stop_fd, &e) < 0 ||
-	    live_open(&r.live, req.language, req.environment, &e) < 0)
+	    live_open(&r.live, req.language, req.environment, &o, &e) < 0)
 		return cli_report(o.verb, &e);
 	r.manner = manner_of(r.live.language);
 	int ended = editor_create(&editor, history_file(path), &e);

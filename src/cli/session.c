@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/hosts.h"
 #include "cli/options.h"
 #include "cli/session_files.h"
 #include "cli/show.h"
@@ -27,6 +28,7 @@ static const struct option open_rows[] = {
 	  NULL },
 	{ "environment", 'E', "NAME", "a language with packages of its own (vial env list)",
 	  offsetof(struct request, environment), NULL },
+	HOSTS_ROW,
 };
 
 static const struct option list_rows[] = {
@@ -63,8 +65,10 @@ static bool parse(int *ret_first, int *ret_status, struct options *o, int argc, 
 
 static int open_main(int argc, char **argv)
 {
-	static const char *const synopsis[] = { "[-l LANG | -E NAME]", NULL };
+	static const char *const synopsis[] = { "[-l LANG | -E NAME] [--allow-host HOST]...",
+						NULL };
 	struct request req = { .language = "python" };
+	AUTO(options_done)
 	struct options o = { "session open",
 			     synopsis,
 			     "Start an interpreter that lives on, and print its id.",
@@ -79,7 +83,7 @@ static int open_main(int argc, char **argv)
 	if (parse(&first, &status, &o, argc, argv))
 		return status;
 	if (options_no_operands(first, argc, argv, &e) < 0 ||
-	    live_open(&live, req.language, req.environment, &e) < 0)
+	    live_open(&live, req.language, req.environment, &o, &e) < 0)
 		return cli_report(o.verb, &e);
 	(void)puts(live.id);
 	return cli_flush(0);

@@ -52,7 +52,7 @@ int egress_start(int *ret_channel, int *ret_pidfd, uid_t uid, const char *resolv
 	char path[PATH_MAX], number[16];
 	char *words[] = { (char[]){ "vial-egress" }, number, (char *)resolvers, NULL };
 	int pair[2];
-	pid_t pid;
+	pid_t pid = -1;
 
 	if (program_find(path, "vial-egress", e) < 0)
 		return -1;
