@@ -45,6 +45,7 @@ struct order {
 	bool will_exec;     /* what it is forked from is nothing for a program to see */
 	bool is_parked;     /* exec at once; the interpreter waits by itself */
 	bool is_live;       /* it will serve a session */
+	bool is_terminal;   /* ... or be somebody's shell beside it; the stem's */
 	uint32_t rule_count;
 	struct {
 		char path[ORDER_PATH];

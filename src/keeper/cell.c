@@ -86,6 +86,7 @@ void cell_free(struct cell *cell)
 	for (size_t i = 0; i < sizeof(watches) / sizeof(watches[0]); i++)
 		loop_unwatch(loop, watches[i]);
 	loop_cancel_timer(loop, &cell->overdue);
+	terminals_free(cell);
 	guest_done(&cell->guest);
 	if (cell->box)
 		box_close_workspace(cell->box); /* while its pid 1 still has it, if that lives */
@@ -379,7 +380,8 @@ static void arm(struct cell *cell)
 	close_far(cell);
 	if (cell->flags & WIRE_KEEP)
 		return;
-	box_close_door(cell->box);
+	if (!(cell->flags & WIRE_LIVE)) /* one that lives on may be joined by a terminal */
+		box_close_door(cell->box);
 	box_close_workspace(cell->box);
 }
 
@@ -450,7 +452,7 @@ static int open_pipes(struct cell *cell, int theirs[5], struct err *e)
 	return 0;
 }
 
-static int fill_order(struct order *order, const struct cell *cell, bool is_parked, struct err *e)
+int cell_fill_order(struct order *order, const struct cell *cell, bool is_parked, struct err *e)
 {
 	const struct nest *nest = cell->nest;
 	const struct vial *host = cell->keeper->host;
@@ -493,17 +495,16 @@ static int order_guest(struct cell *cell, struct err *e)
 {
 	struct nest *nest = cell->nest;
 	bool by_zygote = is_warm(cell) && nest_can_fork(nest);
-	bool is_parked = is_warm(cell) &&
-			 nest->environment->tool.runtime->warmth == WARM_PARKED;
+	bool is_parked = is_warm(cell) && nest->environment->tool.runtime->warmth == WARM_PARKED;
 	int theirs[5] = { -1, -1, -1, -1, -1 }, entries[CGROUP_ENTRIES];
 	struct order order;
 
-	int failed = fill_order(&order, cell, is_parked, e) < 0 || open_pipes(cell, theirs, e) < 0;
+	int failed =
+		cell_fill_order(&order, cell, is_parked, e) < 0 || open_pipes(cell, theirs, e) < 0;
 	if (!failed) {
 		order.will_exec = !by_zygote; /* the stem is a copy of us */
 		if (cell->cgroup)
-			order.entry_count =
-				(uint32_t)cgroup_entries(entries, cell->cgroup, true);
+			order.entry_count = (uint32_t)cgroup_entries(entries, cell->cgroup, true);
 		failed = box_order_guest(cell->box, by_zygote ? nest->zygote.channel : nest->stem,
 					 &order, cell->net, theirs, theirs[3], theirs[4], entries,
 					 e) < 0;
@@ -563,8 +564,8 @@ void cell_started(struct cell *cell, int pidfd)
 	struct loop *loop = cell->keeper->loop;
 	struct err e;
 
-	cell->channel_watch = (struct watch){ .fd = box_channel(cell->box),
-					      .on_ready = on_channel };
+	cell->channel_watch =
+		(struct watch){ .fd = box_channel(cell->box), .on_ready = on_channel };
 	cell->init_watch = (struct watch){ .fd = pidfd, .on_ready = on_init_end };
 	if (box_started(cell->box, pidfd, &e) < 0 ||
 	    loop_watch(loop, &cell->channel_watch, EPOLLIN, &e) < 0 ||
@@ -671,8 +672,7 @@ static bool take_ahead(struct nest *nest, uint32_t id, const struct wire_arm *ar
 	return false;
 }
 
-static int take_or_create(struct nest *nest, uint32_t id, const struct wire_arm *arm,
-			  struct err *e)
+static int take_or_create(struct nest *nest, uint32_t id, const struct wire_arm *arm, struct err *e)
 {
 	struct err ignored;
 

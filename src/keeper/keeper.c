@@ -85,6 +85,14 @@ static void obey(struct keeper *k, const struct wire_msg *msg, const int *fds, s
 		if (cell)
 			cell_listen(cell, &msg->listen);
 		break;
+	case WIRE_TERMINAL:
+		if (cell)
+			terminal_open(cell, msg->terminal.number);
+		break;
+	case WIRE_TERMINAL_KILL:
+		if (cell)
+			terminal_kill(cell, msg->terminal.number);
+		break;
 	case WIRE_READY:
 		if (k->on_ready)
 			k->on_ready(k->arg);

@@ -150,6 +150,7 @@ struct cell {
 	struct watch channel_watch, status_watch, guest_watch, init_watch, oom_watch;
 	struct timer overdue;      /* somebody owes us the next step */
 	struct wire_ended end;
+	struct terminal *terminals; /* terminal.c */
 };
 
 #define CELL_AHEAD (WIRE_BOX_MAX + 1u)
@@ -171,3 +172,13 @@ void cell_listening(struct cell *cell, int fd, const struct err *e); /* takes it
 void cell_started(struct cell *cell, int pidfd);
 void cell_forked(struct cell *cell, int pidfd);
 void cell_advance(struct cell *cell); /* a network or a zygote may be there now */
+int cell_fill_order(struct order *order, const struct cell *cell, bool is_parked,
+		    struct err *e) MUST_USE; /* for a guest of it */
+
+/* ---- terminal.c: shells beside a guest that lives on ---- */
+
+void terminal_open(struct cell *cell, uint32_t number); /* the server is told how that went */
+void terminal_kill(struct cell *cell, uint32_t number);
+void terminals_free(struct cell *cell);
+/* The stem's answer; takes the descriptor, unless it is false: the answer is to somebody else. */
+bool terminal_forked(struct cell *cells, const struct order_reply *reply, int pidfd);

@@ -416,6 +416,8 @@ static void take_guest(struct nest *nest, const struct order_reply *reply, int p
 {
 	struct cell *cell = cell_of(nest, reply->id);
 
+	if (terminal_forked(nest->cells, reply, pidfd))
+		return;
 	if (cell && pidfd >= 0) {
 		cell_forked(cell, pidfd);
 	} else if (pidfd >= 0) { /* nobody wants it any more */

@@ -5,6 +5,7 @@
 #include "engine/seccomp.h"
 #include "engine/steps.h"
 #include "engine/zygote.h"
+#include "keeper/shell.h"
 #include "keeper/stub.h"
 
 #include <fcntl.h>
@@ -132,6 +133,8 @@ static int return_home(int home, struct err *e)
 
 _Noreturn static void guest_main_in_slot(const struct order *order, int status)
 {
+	if (order->is_terminal)
+		shell_main(stem_plan);
 	if (order->is_parked)
 		stub_park(stem_plan, &order->limits, status);
 	stub_main(stem_plan, &order->limits);

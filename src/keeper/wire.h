@@ -28,12 +28,16 @@ enum wire_kind {
 	WIRE_KILL,   /* the guest, all it started, and the sandbox; ENDED follows */
 	WIRE_FILES,  /* one descriptor, a workspace: a filer for it; answered by FILER or FAILED */
 	WIRE_LISTEN, /* a socket that listens in the sandbox, for an egress proxy */
+	WIRE_TERMINAL, /* a shell beside a LIVE guest; answered by TERMINAL_OPEN or _ENDED */
+	WIRE_TERMINAL_KILL, /* ... kill it, if it is there */
 	WIRE_READY,  /* once: the server answers clients */
 
 	/* keeper to server */
 	WIRE_ARMED,  /* descriptors: enum wire_armed_fd, then the cgroup's directories */
 	WIRE_FAILED, /* there is no such sandbox, for this reason */
 	WIRE_ENDED,  /* the guest is dead; all it started too, unless it was armed with KEEP */
+	WIRE_TERMINAL_OPEN, /* one descriptor: a packet socket to it (keeper/shell.h) */
+	WIRE_TERMINAL_ENDED,
 	WIRE_FILER,  /* one descriptor: see keeper/filer.h */
 	WIRE_LISTENER, /* that socket, then the channel of a new proxy where one was needed; without
 			* descriptors: the reason is in `failed`, and the sandbox is as it was */
@@ -90,6 +94,14 @@ struct wire_listen {
 	bool needs_proxy; /* the server has none (egress/egress.h) */
 };
 
+enum { WIRE_TERMINAL_ENV_MAX = 64 << 10 }; /* bytes of variables that a shell begins with */
+
+struct wire_terminal {
+	uint32_t number;       /* the server's, within its sandbox */
+	int exit_code, signal; /* ENDED: as in wire_ended */
+	struct err failed;     /* ENDED: ERR_NONE, or why there never was one */
+};
+
 struct wire_msg {
 	enum wire_kind kind;
 	uint32_t box; /* the sandbox: the server's number, at most WIRE_BOX_MAX */
@@ -97,6 +109,7 @@ struct wire_msg {
 		struct wire_arm arm;
 		struct wire_listen listen;
 		struct wire_ended ended;
+		struct wire_terminal terminal;
 		struct err failed;
 	};
 };

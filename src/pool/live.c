@@ -53,6 +53,7 @@ struct live {
 	uint32_t control_events;
 	struct timer due;
 	struct filings filings;
+	struct terminals terminals;
 };
 
 static const struct occupant_kind live_kind;
@@ -85,6 +86,8 @@ static void live_free(struct live *live)
 	}
 	if (live->filings.list.next)
 		filings_done(&live->filings, live->occupant.pool->loop);
+	if (live->terminals.list.next)
+		terminals_done(&live->terminals);
 	buf_done(&live->go.bytes);
 	buf_done(&live->messages.bytes);
 	buf_done(&live->in);
@@ -103,6 +106,7 @@ static void finish(struct occupant *t, const struct err *why)
 {
 	static const struct err ended = { ERR_GONE, 0,
 					  "the interpreter ended, and its files are gone" };
+	static const struct err gone = { ERR_GONE, 0, "the session's interpreter ended" };
 	struct live *live = live_of(t);
 	bool never_was = why && !live->was_ready && !live->end.was_told;
 	const struct err copy = why ? *why : (struct err){ 0 };
@@ -112,6 +116,7 @@ static void finish(struct occupant *t, const struct err *why)
 	live->end.network = network;
 	mute(t);
 	filings_end(&live->filings, &ended);
+	terminals_end(&live->terminals, &gone);
 	occupant_detach(t);
 	t->kept->failed += never_was;
 	live->events.on_end(never_was ? NULL : &live->end, never_was ? &copy : NULL,
@@ -526,6 +531,31 @@ bool live_order_filer(struct live *live)
 	       pool_tell(live->occupant.box, WIRE_FILES, NULL);
 }
 
+/* ---- its terminals --------------------------------------------------------------------- */
+
+struct terminals *live_terminals(struct live *live)
+{
+	return &live->terminals;
+}
+
+char *live_chunk(struct live *live)
+{
+	return live->occupant.pool->chunk;
+}
+
+bool live_order_terminal(struct live *live, enum wire_kind kind, uint32_t number)
+{
+	struct occupant *t = &live->occupant;
+	struct err ignored;
+
+	if (live->state != LIVE_READY || t->is_failed || t->pool->is_gone)
+		return false;
+	const struct wire_msg msg = { .kind = kind,
+				      .box = t->box->number,
+				      .terminal.number = number };
+	return wire_send(t->pool->keeper.fd, &msg, NULL, 0, &ignored) == 0;
+}
+
 /* ---- its making ------------------------------------------------------------------------ */
 
 static int no_sessions(const struct runtime *rt, struct err *e)
@@ -566,6 +596,7 @@ int pool_live(struct live **ret, struct pool *pool, struct vial_job *job,
 	live->in.max = LIVE_LINE_MAX + sizeof(pool->chunk);
 	live->due.on_due = on_due;
 	filings_init(&live->filings);
+	terminals_init(&live->terminals);
 	if (pool_admit(&live->occupant, e) < 0)
 		return -1;
 	*ret = take_ptr(&live);

@@ -11,6 +11,7 @@
  *   egress.c     the hosts it may reach
  *   live.c       one that lives on: spoken to, listened to, ended
  *   filing.c     the files of such a one
+ *   terminal.c   shells beside it
  *
  * A sandbox ends with its occupant: KILL is sent whatever a guest said of its own end.
  * Whoever calls on_end returns at once, up to the loop: the owner may free the pool there.
@@ -328,3 +329,24 @@ void filings_given(struct filings *all, int fd); /* a filer; takes it */
 bool filings_refused(struct filings *all, const struct err *why); /* false: nobody waits for one */
 void filings_end(struct filings *all, const struct err *why);
 void filings_done(struct filings *all, struct loop *loop); /* nobody is told */
+
+/* ---- terminal.c: the shells of a live sandbox ------------------------------------------------ */
+
+struct terminal;
+
+struct terminals {
+	struct link list;
+	uint32_t last; /* number */
+};
+
+void terminals_init(struct terminals *all);
+struct terminal *terminals_find(struct terminals *all, uint32_t number);
+void terminals_given(struct terminals *all, uint32_t number, int fd); /* takes it */
+void terminals_ended(struct terminals *all, const struct wire_terminal *ended);
+void terminals_end(struct terminals *all, const struct err *why); /* they are told */
+void terminals_done(struct terminals *all);                       /* nobody is */
+
+struct terminals *live_terminals(struct live *live);
+char *live_chunk(struct live *live); /* the pool's, to read into */
+/* False: it is not ready, or not any more. */
+bool live_order_terminal(struct live *live, enum wire_kind kind, uint32_t number);

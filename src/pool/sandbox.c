@@ -393,6 +393,15 @@ static void hear(struct pool *pool, const struct wire_msg *msg, int *fds, size_t
 	case WIRE_LISTENER:
 		on_listener(box, &msg->failed, fds, fd_count);
 		break;
+	case WIRE_TERMINAL_OPEN:
+		if (live && *fd_count > 0)
+			terminals_given(live_terminals(live), msg->terminal.number,
+					fds[--*fd_count]);
+		break;
+	case WIRE_TERMINAL_ENDED:
+		if (live)
+			terminals_ended(live_terminals(live), &msg->terminal);
+		break;
 	default:
 		break;
 	}

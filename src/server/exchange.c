@@ -758,6 +758,15 @@ void exchange_fail(struct exchange *x, const struct failure *f)
 	fail_now(x, f);
 }
 
+void exchange_respond_bare(struct exchange *x, unsigned status, struct MHD_Response *response)
+{
+	x->status = status;
+	x->response = response;
+	if (!response || !add_extra(x, response))
+		x->is_gone = true;
+	resume(x);
+}
+
 /* ---- streams --------------------------------------------------------------------------- */
 
 /* The daemon can take more.  What was taken before has reached the kernel. */

@@ -344,8 +344,8 @@ static int start_daemon(struct MHD_Daemon **ret, struct watch *events, struct ht
 		{ MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL },
 		{ MHD_OPTION_END, 0, NULL },
 	};
-	unsigned flags =
-		MHD_USE_EPOLL | MHD_USE_TURBO | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME;
+	unsigned flags = MHD_USE_EPOLL | MHD_USE_TURBO | MHD_USE_NO_LISTEN_SOCKET |
+			 MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE;
 
 	if (is_tls) /* whose callback is not taken from an array */
 		*ret = MHD_start_daemon(

@@ -152,3 +152,13 @@ struct download {
 void exchange_download(struct exchange *x, const struct download *d);
 /* It cannot be finished: the client sees that it was not. */
 void exchange_break(struct exchange *x);
+
+/*
+ * The connection becomes something else, which is the handler's: on_taken gets its socket
+ * (borrowed, not blocking) and what had come with the request.  Until exchange_hang_up() there is
+ * an exchange; a server that ends first tells on_gone, with the same argument.
+ */
+void exchange_upgrade(struct exchange *x, const char *protocol,
+		      void (*on_taken)(int fd, const char *early, size_t len, void *arg),
+		      void *arg);
+void exchange_hang_up(struct exchange *x); /* also one that was not taken yet; it is no more */

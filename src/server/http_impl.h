@@ -97,6 +97,8 @@ struct exchange {
 	struct witness *witness; /* NULL: none, or it has all */
 
 	struct MHD_Response *response; /* until it is queued */
+	struct MHD_UpgradeResponseHandle *upgraded; /* the connection is its handler's; else NULL */
+	void (*on_taken)(int fd, const char *early, size_t len, void *arg);
 	struct extra_header extra[EXTRA_HEADERS_MAX]; /* of the answer */
 	size_t extra_count;
 	unsigned status;
@@ -121,5 +123,7 @@ enum MHD_Result exchange_on_request(void *http, struct MHD_Connection *mhd, cons
 				    size_t *len, void **state);
 void exchange_on_completed(void *http, struct MHD_Connection *mhd, void **state,
 			   enum MHD_RequestTerminationCode why);
+/* An answer without the headers that belong to a body. */
+void exchange_respond_bare(struct exchange *x, unsigned status, struct MHD_Response *response);
 void exchange_cut(struct exchange *x); /* as if its client had gone */
 void exchange_forget(struct exchange *x); /* one that is alone */

@@ -136,6 +136,7 @@ static void on_signal(struct watch *w, uint32_t events)
 		return;
 	}
 	p->server.is_draining = true;
+	terminals_leave(&p->server);
 	logged_stop(&p->server.log, "drain", LOG_INFO);
 	http_drain(p->server.http, on_idle, p);
 }

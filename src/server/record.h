@@ -11,7 +11,7 @@
 #include "server/tenant.h"
 
 struct record {
-	const char *kind;    /* "run", "batch", "step", "execute", "exec" */
+	const char *kind;    /* "run", "batch", "step", "terminal", "execute", "exec" */
 	char id[ID_LEN + 1]; /* as the API has it */
 	const char *session; /* NULL: none */
 	const char *parent;  /* of a session that was forked from it; NULL: none */

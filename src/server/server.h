@@ -10,6 +10,7 @@
 
 #include <sys/queue.h>
 
+struct desk;    /* terminals.c */
 struct batch;   /* batch.c: many runs of one client */
 struct call;    /* runs.c: a run whose client waits */
 struct snippet; /* snippet.c: likewise, of another system */
@@ -39,6 +40,7 @@ struct server {
 	bool is_draining;
 	LIST_HEAD(, call) calls;
 	LIST_HEAD(, batch) batches;
+	LIST_HEAD(, desk) desks; /* terminals.c: clients at terminals */
 	LIST_HEAD(, session) sessions;
 	LIST_HEAD(, interpreter) interpreters; /* also those that no session has any more */
 	unsigned session_count;
@@ -73,6 +75,7 @@ void session_archive_get(struct exchange *x, void *arg);
 void session_archive_post(struct exchange *x, void *arg);
 void run_calls_post(struct exchange *x, void *arg);
 void languages_get(struct exchange *x, void *arg);
+void session_terminal_get(struct exchange *x, void *arg);
 void openapi_get(struct exchange *x, void *arg);
 void environments_get(struct exchange *x, void *arg);
 void health_get(struct exchange *x, void *arg);
@@ -91,6 +94,7 @@ void snippets_forget(struct server *s); /* likewise: */
 void runs_forget(struct server *s); /* after the pool is gone: nobody calls back any more */
 
 void sessions_forget(struct server *s); /* likewise */
+void terminals_leave(struct server *s); /* clients at terminals are told to go */
 void batches_forget(struct server *s);  /* likewise */
 
 /* The steps of sessions among the runs: listed, and ended; ERR_GONE: no such step. */
