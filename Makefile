@@ -2,7 +2,7 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 
-.PHONY: all run tour test bench fuzz soak wheel install format tidy clean help
+.PHONY: all run tour test test-ecosystem bench fuzz soak wheel install format tidy clean help
 
 all: $(BUILD)/build.ninja ## build: build/vial, build/vial-server, libvial.so
 	@ninja -C $(BUILD) program
@@ -24,6 +24,9 @@ tour: all ## a few minutes with `vial run`
 test: ## everything; ONLY="unit cli" for some stages
 	@tools/install-deps test
 	@tools/test $(ONLY)
+
+test-ecosystem: all ## LangChain, smolagents, ruff, numpy's own tests, other Pythons; needs the network
+	@tools/test-ecosystem
 
 bench: ## cold starts beside plain python3, bubblewrap, crun and docker
 	@tools/install-deps bench
@@ -58,4 +61,4 @@ clean: ## remove build*/
 	@rm -rf build build-asan build-clang build-fuzz build-kernel
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile

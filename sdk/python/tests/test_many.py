@@ -18,18 +18,19 @@ def large(binary):
 
 
 def test_all_alive_at_once(large):
-    async def one(sandbox, number, alive):
+    async def one(sandbox, number, alive, complete):
         async with sandbox.session() as session:
             await session.run("x = %d" % number)
             alive.append(number)
-            while len(alive) < COUNT:  # nobody goes before all have come
-                await asyncio.sleep(0.05)
+            if len(alive) == COUNT:
+                complete.set()
+            await complete.wait()  # nobody goes before all have come
             return (await session.run("x * 2")).value
 
     async def main():
         async with vial.AsyncSandbox(large, retries=20) as sandbox:
-            alive = []
-            values = await asyncio.gather(*[one(sandbox, n, alive) for n in range(COUNT)])
+            alive, complete = [], asyncio.Event()
+            values = await asyncio.gather(*[one(sandbox, n, alive, complete) for n in range(COUNT)])
             assert values == [2 * n for n in range(COUNT)]
             assert await sandbox.sessions() == []
     asyncio.run(asyncio.wait_for(main(), 240))

@@ -65,7 +65,7 @@ def input_schema(blocked: Sequence[str], file_names: Optional[List[str]] = None)
         "properties": {
             "code": {"type": "string", "description": code_description(blocked, file_names or [])},
             "export_files": {"type": "array", "items": {"type": "string"}, "default": None,
-                             "description": _EXPORT},
+                             "nullable": True, "description": _EXPORT},
         },
         "required": ["code"],
     }
