@@ -290,7 +290,10 @@ static int answer_delete(struct buf *out, struct archive *a, const struct query 
 	auto_stmt sqlite3_stmt *stmt = NULL;
 	struct json j = { .out = out };
 
-	if (archive_prepare(&stmt, a, "DELETE FROM runs WHERE id = ?1 AND tenant = ?2", e) < 0)
+	if (archive_prepare(&stmt, a,
+			    "DELETE FROM runs WHERE seq ="
+			    " (SELECT max(seq) FROM runs WHERE id = ?1 AND tenant = ?2)",
+			    e) < 0)
 		return -1;
 	(void)sqlite3_bind_text(stmt, 1, q->id, -1, SQLITE_STATIC);
 	(void)sqlite3_bind_text(stmt, 2, q->tenant, -1, SQLITE_STATIC);

@@ -66,4 +66,6 @@ void record_ended(struct server *s, const struct record *r)
 	metrics_note_run(s->metrics, r);
 	logged_run(&s->log, r);
 	history_keep(s->history, r);
+	/* A history that could not be had at the start may be there now. */
+	pool_number_after(s->pool, history_last_run(s->history));
 }
