@@ -192,7 +192,8 @@ static bool on_entry(struct filing *f, const struct filer_answer *a)
 		.changed = { .tv_sec = a->ctime_s, .tv_nsec = a->ctime_ns },
 	};
 
-	if (!end || !f->events.on_entry || !f->is_asked)
+	bool is_wanted = f->request.kind == FILER_LOOK || f->request.kind == FILER_DIR;
+	if (!end || !is_wanted || !f->events.on_entry || !f->is_asked)
 		return false;
 	size_t left = a->len - (size_t)(end + 1 - a->bytes);
 	if (left > 0) {
@@ -229,7 +230,8 @@ static bool take_answer(struct filing *f, const struct filer_answer *a)
 	all->told = f;
 	if (a->kind == FILER_ENTRY && on_entry(f, a))
 		return all->told == f;
-	if (a->kind == FILER_DATA && f->events.on_data && f->is_asked) {
+	bool is_wanted = f->request.kind == FILER_FETCH || f->request.kind == FILER_PACK;
+	if (a->kind == FILER_DATA && is_wanted && f->events.on_data && f->is_asked) {
 		f->events.on_data(a->bytes, a->len, f->events.arg);
 		return all->told == f;
 	}
