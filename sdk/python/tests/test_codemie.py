@@ -80,6 +80,16 @@ def test_uploads():
         tool(files=[FileObject("gone", "x", "u")]).execute("1")
 
 
+def test_a_file_without_content_is_left_out(caplog):
+    class Empty:
+        def read_file(self, *args, **kwargs):
+            return None
+    made = CodeExecutorTool(Empty(), "none", [FileObject("a.txt", "text/plain", "u"),
+                                              FileObject("b.txt", "text/plain", "u", content="b")])
+    assert made.execute("print(open('b.txt').read())") == "b"
+    assert "Skipped a file without content: a.txt" in caplog.text
+
+
 def test_links_do_not_lead_out(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("host")
