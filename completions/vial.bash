@@ -86,7 +86,7 @@ _vial_open() { # what a session is opened with
 	case $prev in
 	-l | --language) mapfile -t COMPREPLY < <(compgen -W 'python javascript ruby bash' -- "$cur") ;;
 	-E | --environment) mapfile -t COMPREPLY < <(compgen -W "$(_vial_environments)" -- "$cur") ;;
-	*) mapfile -t COMPREPLY < <(compgen -W '--language --environment --allow-host --help' -- "$cur") ;;
+	*) mapfile -t COMPREPLY < <(compgen -W '--language --environment --allow-host --rewind --help' -- "$cur") ;;
 	esac
 }
 
@@ -94,7 +94,7 @@ _vial_session() {
 	local cur=$1 prev=$2
 
 	if ((COMP_CWORD == 2)); then
-		mapfile -t COMPREPLY < <(compgen -W 'open list run put get ls rm reset close --help' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'open list run put get ls rm undo reset close --help' -- "$cur")
 		return
 	fi
 	case ${COMP_WORDS[2]}:$prev in
@@ -109,7 +109,7 @@ _vial_session() {
 		;;
 	ls:*) mapfile -t COMPREPLY < <(compgen -W "--recursive --json --help $(_vial_sessions)" -- "$cur") ;;
 	rm:*) mapfile -t COMPREPLY < <(compgen -W "--recursive --help $(_vial_sessions)" -- "$cur") ;;
-	reset:* | close:*) mapfile -t COMPREPLY < <(compgen -W "--help $(_vial_sessions)" -- "$cur") ;;
+	undo:* | reset:* | close:*) mapfile -t COMPREPLY < <(compgen -W "--help $(_vial_sessions)" -- "$cur") ;;
 	esac
 }
 

@@ -143,10 +143,11 @@ complete -c vial -n '__vial_env build' -l no-index -d 'look there only, without 
 complete -c vial -n '__vial_env build' -l source -d 'packages without a wheel may be built'
 complete -c vial -n '__vial_env build' -l force -d 'even when it is there and the same'
 
-complete -c vial -n '__vial_verb session; and test (count (commandline -opc)) -eq 2' -f -a 'open list run put get ls rm reset close'
+complete -c vial -n '__vial_verb session; and test (count (commandline -opc)) -eq 2' -f -a 'open list run put get ls rm undo reset close'
 complete -c vial -n '__vial_verb repl; or __vial_session open' -x -l language -s l -a 'python javascript ruby bash' -d 'the language'
 complete -c vial -n '__vial_verb repl; or __vial_session open' -x -l environment -s E -a '(__vial_environments)' -d 'the environment'
 complete -c vial -n '__vial_verb repl; or __vial_session open' -x -l allow-host -a '(__fish_print_hostnames)' -d 'let it reach this host, by a proxy'
+complete -c vial -n '__vial_verb repl; or __vial_session open' -f -l rewind -d 'take back steps that end badly'
 complete -c vial -n '__vial_session list ls' -l json -d 'print JSON'
 complete -c vial -n '__vial_session ls' -l recursive -s R -d 'what is in its directories, too'
 complete -c vial -n '__vial_session rm' -l recursive -s r -d 'directories with all that is in them'
@@ -155,4 +156,4 @@ complete -c vial -n '__vial_session run' -x -l code -s c -d 'this code, instead 
 complete -c vial -n '__vial_session run' -x -l mode -a 'cell script function' -d 'how it is run'
 complete -c vial -n '__vial_session run' -x -l timeout -s t -d 'interrupt it after so long'
 complete -c vial -n '__vial_session run' -l quiet -s q -d 'show no value'
-complete -c vial -n '__vial_session run ls rm reset close' -f -a '(__vial_sessions)'
+complete -c vial -n '__vial_session run ls rm undo reset close' -f -a '(__vial_sessions)'

@@ -37,18 +37,31 @@ static int read_session(struct live *ret, const struct json_object *answer, stru
 	return 0;
 }
 
-int live_open(struct live *ret, const char *language, const char *environment,
-	      const struct options *o, struct err *e)
+const struct option live_wish_rows[LIVE_WISHES] = {
+	{ "language", 'l', "LANG", "its language (python)", offsetof(struct live_wish, language),
+	  NULL },
+	{ "environment", 'E', "NAME", "a language with packages of its own (vial env list)",
+	  offsetof(struct live_wish, environment), NULL },
+	{ "rewind", 0, NULL,
+	  "take back steps that crash, exit or hang, instead of losing it (Python)",
+	  offsetof(struct live_wish, rewind), NULL },
+	HOSTS_ROW,
+};
+
+int live_open(struct live *ret, const struct live_wish *wish, const struct options *o,
+	      struct err *e)
 {
 	auto_buf struct buf text = BUF_INIT(256 << 10);
 	auto_object struct json_object *answer = NULL;
 	struct json j = { .out = &text };
 
 	json_open(&j, NULL, '{');
-	if (environment)
-		json_string(&j, "environment", environment);
+	if (wish->environment)
+		json_string(&j, "environment", wish->environment);
 	else
-		json_string(&j, "language", language);
+		json_string(&j, "language", wish->language);
+	if (wish->rewind)
+		json_bool(&j, "rewind", true);
 	hosts_write(&j, o);
 	json_close(&j);
 	if (text.dropped)
@@ -77,6 +90,22 @@ int live_reset(const struct live *live, struct err *e)
 	return path_of(path, live->id, "/reset", e) < 0 || daemon_call(&answer, "POST", path, e) < 0
 		       ? -1
 		       : 0;
+}
+
+int live_undo(const char *id, struct err *e)
+{
+	auto_object struct json_object *answer = NULL;
+	const struct json_object *result;
+	const char *state;
+	char path[PATH_ROOM];
+
+	if (path_of(path, id, "/undo", e) < 0 || daemon_call(&answer, "POST", path, e) < 0 ||
+	    member_object(&result, answer, "result", e) < 0 ||
+	    member_text(&state, result, "state", e) < 0)
+		return -1;
+	if (strcmp(state, "rolled_back") != 0)
+		return err_set(e, ERR_GONE, "there is no step that could be taken back");
+	return 0;
 }
 
 int live_close(const char *id, struct err *e)

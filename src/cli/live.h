@@ -8,6 +8,7 @@
  */
 #include "cli/daemon.h"
 #include "cli/member.h"
+#include "cli/options.h"
 
 enum { LIVE_ID_ROOM = 80 };
 
@@ -16,13 +17,18 @@ struct live {
 	char language[32];
 };
 
-/* Either may be NULL: the daemon's default is its business to refuse. */
+struct live_wish { /* either may be NULL: the daemon's default is its business to refuse */
+	const char *language, *environment;
+	bool rewind;
+};
+enum { LIVE_WISHES = 4 };
+extern const struct option live_wish_rows[LIVE_WISHES];
 /* `o`: what else was said, --allow-host. */
-struct options;
-int live_open(struct live *ret, const char *language, const char *environment,
-	      const struct options *o, struct err *e) MUST_USE;
+int live_open(struct live *ret, const struct live_wish *wish, const struct options *o,
+	      struct err *e) MUST_USE;
 int live_find(struct live *ret, const char *id, struct err *e) MUST_USE;
 int live_reset(const struct live *live, struct err *e) MUST_USE;
+int live_undo(const char *id, struct err *e) MUST_USE; /* ERR_GONE: there is nothing to take back */
 int live_close(const char *id, struct err *e) MUST_USE;
 
 struct live_step {
@@ -41,7 +47,7 @@ struct live_step {
 struct live_answer {
 	struct json_object *event; /* owns the rest */
 	const struct json_object *result;
-	const char *state;   /* "kept", "lost" */
+	const char *state;   /* "kept", "lost", "rolled_back" */
 	const char *outcome; /* "exited", "timed_out"... */
 	bool interrupted;
 	int exit_code; /* -1: none */

@@ -22,18 +22,6 @@
 
 enum { TEXT_MAX = 16 << 20 };
 
-struct request {
-	const char *language, *environment;
-};
-
-static const struct option rows[] = {
-	{ "language", 'l', "LANG", "its language (python)", offsetof(struct request, language),
-	  NULL },
-	{ "environment", 'E', "NAME", "a language with packages of its own (vial env list)",
-	  offsetof(struct request, environment), NULL },
-	HOSTS_ROW,
-};
-
 /* How each says that a text is not all there is, and whether an empty line ends a block. */
 static const struct manner {
 	const char *language, *prompt, *more;
@@ -226,18 +214,19 @@ static int converse(struct repl *r, struct err *e)
 
 int repl_main(int argc, char **argv)
 {
-	static const char *const synopsis[] = { "[-l LANG | -E NAME] [--allow-host HOST]...",
-						NULL };
-	struct request req = { .language = "python" };
+	static const char *const synopsis[] = {
+		"[-l LANG | -E NAME] [--rewind] [--allow-host HOST]...", NULL
+	};
+	struct live_wish wish = { .language = "python" };
 	AUTO(options_done)
 	struct options o = {
 		"repl",
 		synopsis,
 		"Talk to an interpreter in a sandbox of the local daemon. It is gone when "
 		"the conversation ends. Pictures are saved here, and named.",
-		rows,
-		ARRAY_LEN(rows),
-		&req,
+		live_wish_rows,
+		LIVE_WISHES,
+		&wish,
 		0
 	};
 	AUTO(editor_freep) struct editor *editor = NULL;
@@ -251,8 +240,7 @@ int repl_main(int argc, char **argv)
 		return cli_flush(0);
 	}
 	if (first < 0 || options_no_operands(first, argc, argv, &e) < 0 ||
-	    stop_catch(&r.stop_fd, &e) < 0 ||
-	    live_open(&r.live, req.language, req.environment, &o, &e) < 0)
+	    stop_catch(&r.stop_fd, &e) < 0 || live_open(&r.live, &wish, &o, &e) < 0)
 		return cli_report(o.verb, &e);
 	r.manner = manner_of(r.live.language);
 	int ended = editor_create(&editor, history_file(path), &e);

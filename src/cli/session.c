@@ -20,15 +20,7 @@ enum { CODE_MAX = 16 << 20 };
 
 struct request {
 	bool json, quiet;
-	const char *language, *environment, *code, *mode, *timeout;
-};
-
-static const struct option open_rows[] = {
-	{ "language", 'l', "LANG", "its language (python)", offsetof(struct request, language),
-	  NULL },
-	{ "environment", 'E', "NAME", "a language with packages of its own (vial env list)",
-	  offsetof(struct request, environment), NULL },
-	HOSTS_ROW,
+	const char *code, *mode, *timeout;
 };
 
 static const struct option list_rows[] = {
@@ -65,16 +57,17 @@ static bool parse(int *ret_first, int *ret_status, struct options *o, int argc, 
 
 static int open_main(int argc, char **argv)
 {
-	static const char *const synopsis[] = { "[-l LANG | -E NAME] [--allow-host HOST]...",
-						NULL };
-	struct request req = { .language = "python" };
+	static const char *const synopsis[] = {
+		"[-l LANG | -E NAME] [--rewind] [--allow-host HOST]...", NULL
+	};
+	struct live_wish wish = { .language = "python" };
 	AUTO(options_done)
 	struct options o = { "session open",
 			     synopsis,
 			     "Start an interpreter that lives on, and print its id.",
-			     open_rows,
-			     ARRAY_LEN(open_rows),
-			     &req,
+			     live_wish_rows,
+			     LIVE_WISHES,
+			     &wish,
 			     0 };
 	struct live live;
 	struct err e;
@@ -82,8 +75,7 @@ static int open_main(int argc, char **argv)
 
 	if (parse(&first, &status, &o, argc, argv))
 		return status;
-	if (options_no_operands(first, argc, argv, &e) < 0 ||
-	    live_open(&live, req.language, req.environment, &o, &e) < 0)
+	if (options_no_operands(first, argc, argv, &e) < 0 || live_open(&live, &wish, &o, &e) < 0)
 		return cli_report(o.verb, &e);
 	(void)puts(live.id);
 	return cli_flush(0);
@@ -260,6 +252,13 @@ static int reset_main(int argc, char **argv)
 			 argc, argv);
 }
 
+static int undo_main(int argc, char **argv)
+{
+	return each_main("session undo",
+			 "Take back the last step of sessions that were opened with --rewind.",
+			 live_undo, argc, argv);
+}
+
 static int close_main(int argc, char **argv)
 {
 	return each_main("session close", "End sessions.", live_close, argc, argv);
@@ -275,6 +274,7 @@ static const struct verb verbs[] = {
 	{ "get", "ID NAME", session_get_main, "copy files out of one" },
 	{ "ls", "ID", session_ls_main, "list its files" },
 	{ "rm", "ID NAME", session_rm_main, "remove some of them" },
+	{ "undo", "ID...", undo_main, "take back the last step" },
 	{ "reset", "ID...", reset_main, "a fresh interpreter under the same id" },
 	{ "close", "ID...", close_main, "end them" },
 };

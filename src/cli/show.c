@@ -113,6 +113,8 @@ static void show_end(const struct live_answer *a)
 	if (strcmp(a->state, "lost") == 0)
 		(void)fputs("vial: the interpreter ended; the next step finds a fresh one\n",
 			    stderr);
+	else if (strcmp(a->state, "rolled_back") == 0)
+		(void)fputs("vial: the step was taken back; the session goes on\n", stderr);
 }
 
 int show_answer(struct show *show, const struct live_answer *a)

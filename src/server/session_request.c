@@ -111,11 +111,10 @@ static int check_policy(struct slice policy, struct failure *f)
 int session_options_read(struct session_options *ret, char *body, size_t len, struct failure *f)
 {
 	/* The rest has been judged by request_parse(). */
-	static const char *const names[] = {
-		"idle_timeout", "lifetime", "max_episodes", "policy", "language",
-		"environment",  "files",    "env",          "limits", "allow_hosts",
-		"rewind",       NULL
-	};
+	static const char *const names[] = { "idle_timeout", "lifetime", "max_episodes",
+					     "policy",       "language", "environment",
+					     "files",        "env",      "limits",
+					     "allow_hosts",  "rewind",   NULL };
 	struct session_options o = { .idle_ms = IDLE_DEFAULT_MS,
 				     .lifetime_ms = LIFETIME_DEFAULT_MS,
 				     .policy = BUF_INIT(len) };

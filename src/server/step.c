@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GRACE_US 500000u /* from an interrupt to the end */
+#define GRACE_US  500000u  /* from an interrupt to the end */
 #define RESCUE_US 2000000u /* for an interpreter to be what it was before the step */
-#define BEGIN_US 50000u   /* for a driver to begin: a signal that comes before is dropped there */
+#define BEGIN_US  50000u   /* for a driver to begin: a signal that comes before is dropped there */
 
 enum {
 	ANSWER_MAX = 512 << 20,
@@ -343,7 +343,9 @@ static void record(const struct step *step, const struct step_end *end)
 			    .exit_code = end->exit_code,
 			    .signal = end->signal,
 			    .oom = end->oom || is_memory,
-			    .limit = is_memory ? "memory" : step->limit ? step->limit : "",
+			    .limit = is_memory     ? "memory"
+				     : step->limit ? step->limit
+						   : "",
 			    .code = buf_str(code),
 			    .code_len = code->len,
 			    .code_size = code->len + code->dropped,

@@ -163,9 +163,9 @@ static void add_ms(struct json *j, const char *key, double ms)
 
 static void add_end(struct json *j, const struct step *step, const struct step_end *end)
 {
-	static const char *const states[] = { [STATE_LOST] = "lost",
-					      [STATE_KEPT] = "kept",
-					      [STATE_ROLLED_BACK] = "rolled_back" };
+	static const char *const states[] = {
+		[STATE_LOST] = "lost", [STATE_KEPT] = "kept", [STATE_ROLLED_BACK] = "rolled_back"
+	};
 	bool is_memory = end->outcome == VIAL_OUT_OF_MEMORY;
 
 	json_string(j, "outcome", vial_outcome_name(end->outcome));

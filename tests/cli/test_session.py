@@ -76,6 +76,19 @@ class Sessions(Case):
             self.assertEqual(file.read(), b"\x89PNG data")
         self.assertEqual(self.get("picture-1.png"), "mine")
 
+    def test_rewind_and_undo(self):
+        name = self.open("--rewind")
+        self.assert_ok(self.step(name, "x = 1"), "")
+        done = self.step(name, "x = 2; import os; os._exit(3)")
+        self.assertEqual(done.returncode, 3, done)
+        self.assert_ok(self.step(name, "x"), "1\n")
+        self.assert_ok(self.step(name, "x = 5"), "")
+        self.assert_ok(self.vial("session", "undo", name), "")
+        done = self.vial("session", "undo", name)
+        self.assertEqual((done.returncode, done.stderr.splitlines()[0]),
+                         (2, "vial: there is no step that could be taken back"))
+        self.assert_ok(self.step(name, "x"), "1\n")
+
     def test_list_reset_close(self):
         name = self.open()
         self.assert_ok(self.step(name, "x = 1"))

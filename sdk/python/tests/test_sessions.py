@@ -105,6 +105,18 @@ def test_time(session):
     assert session.interrupt() is False
 
 
+def test_rewind_and_undo(sandbox):
+    with sandbox.session(rewind=True) as session:
+        session.run("x = 1; open('f', 'w').write('1')")
+        bad = session.run("x = 2; open('f', 'w').write('2'); import os; os._exit(3)")
+        assert (bad.state, bad.exit_code) == ("rolled_back", 3)
+        session.run("x = 3")
+        assert session.undo().state == "rolled_back"
+        assert session.run("x, open('f').read()").value == [1, "1"]
+        session.undo()
+        assert "no step" in session.undo().exception.message
+
+
 def test_reset_and_the_end(sandbox):
     session = sandbox.session(idle_timeout=60, lifetime=120)
     session.run("x = 1")

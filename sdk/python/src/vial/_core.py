@@ -130,6 +130,10 @@ class SessionCore:
         return await self.talk.json(Request("POST", self.path + what,
                                             None if body is None else encode(body), timeout=120))
 
+    async def undo(self) -> Result:
+        answer = await self.post("/undo")
+        return parse_result(answer.get("result") or {}, id=str(answer.get("id")), session=self.id)
+
     async def interrupt(self) -> bool:
         return bool((await self.post("/interrupt")).get("interrupted"))
 

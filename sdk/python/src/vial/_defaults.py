@@ -93,14 +93,14 @@ class Defaults:
                         timeout: Optional[float], limits: Optional[Limits],
                         idle_timeout: Optional[float], lifetime: Optional[float],
                         max_episodes: Optional[int], policy: Union[Policy, Unset],
-                        allow_hosts: Optional[Sequence[str]] = None,
+                        allow_hosts: Optional[Sequence[str]] = None, rewind: bool = False,
                         progress: Optional[Progress] = None) -> Request:
         language, environment = self._where(language, environment)
         merged = _request.merge_limits(self.limits, limits, timeout=timeout)
         body = session_body(language=language, environment=environment, files=files,
                             env={**self.env, **(env or {})}, limits=merged,
                             idle_timeout=idle_timeout, lifetime=lifetime,
-                            max_episodes=max_episodes, policy=policy,
+                            max_episodes=max_episodes, policy=policy, rewind=rewind,
                             allow_hosts=self.allow_hosts if allow_hosts is None else allow_hosts)
         return _request.post("/v1/sessions", body, _request.PATIENCE_S * 2, progress=progress,
                              once=True)

@@ -50,13 +50,13 @@ class SessionInfo:
 def session_body(*, language: Optional[str], environment: Optional[str],
                  files: Optional[_request.Files], env: Optional[Mapping[str, str]],
                  limits: Dict[str, Any], idle_timeout: Optional[float], lifetime: Optional[float],
-                 max_episodes: Optional[int], policy: Union[Policy, Unset],
+                 max_episodes: Optional[int], policy: Union[Policy, Unset], rewind: bool,
                  allow_hosts: Optional[Sequence[str]]) -> Dict[str, Any]:
     body = _request.without_none({
         "language": None if environment else language, "environment": environment,
         "files": _request.file_list(files), "env": dict(env) if env else None,
         "limits": limits or None, "idle_timeout": idle_timeout, "lifetime": lifetime,
-        "max_episodes": max_episodes, "allow_hosts": _request.host_list(allow_hosts)})
+        "max_episodes": max_episodes, "rewind": rewind or None, "allow_hosts": _request.host_list(allow_hosts)})
     if not isinstance(policy, Unset):
         body["policy"] = policy
     return body

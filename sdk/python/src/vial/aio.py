@@ -183,7 +183,7 @@ class AsyncSandbox:
                 timeout: Optional[float] = None, limits: Optional[Limits] = None,
                 idle_timeout: Optional[float] = None, lifetime: Optional[float] = None,
                 max_episodes: Optional[int] = None, policy: Union[Policy, Unset] = UNSET,
-                allow_hosts: Optional[Sequence[str]] = None,
+                allow_hosts: Optional[Sequence[str]] = None, rewind: bool = False,
                 progress: Optional[Progress] = None) -> Opening:
         """An interpreter that lives on between steps: await it, or enter it with `async with`.
 
@@ -196,7 +196,7 @@ class AsyncSandbox:
         """
         request = self._defaults.session_request(language, environment, files, env, timeout, limits,
                                                  idle_timeout, lifetime, max_episodes, policy,
-                                                 allow_hosts, progress)
+                                                 allow_hosts, rewind, progress)
         return Opening(self._core, request)
 
     async def sessions(self) -> List[SessionInfo]:
@@ -303,6 +303,10 @@ class AsyncSession:
     async def interrupt(self) -> bool:
         """As Ctrl-C would.  False: no step was under way."""
         return await self._core.interrupt()
+
+    async def undo(self) -> Result:
+        """Take back the last step, with its files: see Session.undo()."""
+        return await self._core.undo()
 
     async def reset(self) -> None:
         """A fresh interpreter and workspace, under the same id."""

@@ -173,7 +173,7 @@ class Sandbox:
                 timeout: Optional[float] = None, limits: Optional[Limits] = None,
                 idle_timeout: Optional[float] = None, lifetime: Optional[float] = None,
                 max_episodes: Optional[int] = None, policy: Union[Policy, Unset] = UNSET,
-                allow_hosts: Optional[Sequence[str]] = None,
+                allow_hosts: Optional[Sequence[str]] = None, rewind: bool = False,
                 progress: Optional[Progress] = None) -> Session:
         """An interpreter that lives on between steps.  Leaving its `with` block closes it.
 
@@ -183,10 +183,12 @@ class Sandbox:
             idle_timeout, lifetime: seconds until the server closes it by itself.
             policy: what the code may import and do; see docs/POLICY.md.
             allow_hosts: hosts that it may reach, as for run().
+            rewind: a step that crashes, exits or hangs is taken back, and the session goes on
+                (Python only; a step then costs a fork).
         """
         request = self._defaults.session_request(language, environment, files, env, timeout, limits,
                                                  idle_timeout, lifetime, max_episodes, policy,
-                                                 allow_hosts, progress)
+                                                 allow_hosts, rewind, progress)
         return Session(self._core.talk, now(self._core.open_session(request)))
 
     def sessions(self) -> List[SessionInfo]:
@@ -270,6 +272,13 @@ class Session:
     def interrupt(self) -> bool:
         """As Ctrl-C would.  False: no step was under way."""
         return now(self._core.interrupt())
+
+    def undo(self) -> Result:
+        """Take back the last step, with its files; `state` of the result is "rolled_back".
+
+        It needs a session with `rewind`, and can be done once for each step.
+        """
+        return now(self._core.undo())
 
     def reset(self) -> None:
         """A fresh interpreter and workspace, under the same id."""
