@@ -1,6 +1,7 @@
 #include "server/metrics.h"
 
 #include "server/exposition.h"
+#include "server/history.h"
 #include "server/idempotency.h"
 #include "server/ready.h"
 #include "server/record.h"
@@ -422,6 +423,16 @@ static void write_idempotency_entries(const struct page *p)
 static void write_idempotency_bytes(const struct page *p)
 {
 	add(p, (double)idempotency_state(p->server->idempotency).bytes);
+}
+
+static void write_history_records(const struct page *p)
+{
+	add(p, (double)history_state(p->server->history).kept);
+}
+
+static void write_history_lost(const struct page *p)
+{
+	add(p, (double)history_state(p->server->history).lost);
 }
 
 /* ---- ... of the log -------------------------------------------------------------------- */

@@ -127,7 +127,7 @@ class Ready(daemon.Case):
         self.assertTrue(wait_until(lambda: self.daemon.ask("GET", "/readyz")[0] == 200))
         answer = self.daemon.ask("GET", "/readyz")[1]
         self.assertTrue(answer["ready"])
-        self.assertLessEqual({"life", "layers", "pool"}, {check["name"] for check in answer["checks"]})
+        self.assertLessEqual({"life", "layers", "pool", "history"}, {check["name"] for check in answer["checks"]})
         self.assertTrue(all(check["ok"] and check["reason"] is None for check in answer["checks"]))
 
     def test_being_busy_is_no_reason(self):
