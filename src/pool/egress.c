@@ -175,7 +175,7 @@ int gate_open(struct occupant *t, const int *fds, size_t *fd_count, struct err *
 	if (*fd_count == 2 && eg->channel.fd < 0 && take_proxy(eg, fds[--*fd_count], e) < 0)
 		return -1;
 	if (*fd_count == 0 || eg->channel.fd < 0)
-		return err_set(e, ERR_BUSY, "the egress proxy was lost: try again");
+		return err_set(e, ERR_GONE, "the egress proxy was lost");
 	reach_order(&order, t->pool->host->reach, t->hosts, t->gate->number);
 	if (egress_order_send(eg->channel.fd, &order, fds[0], e) < 0)
 		return err_context(e, "egress");

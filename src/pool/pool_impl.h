@@ -87,6 +87,7 @@ struct sandbox {
 	bool gone;       /* the keeper has none of this number */
 	unsigned orders_due; /* set of enum wire_kind: those without an answer */
 	bool listen_due;
+	bool listened_again; /* the proxy was lost meanwhile */
 	struct timer overdue;
 	struct link all, armed;
 };

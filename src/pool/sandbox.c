@@ -318,10 +318,19 @@ static void on_listener(struct sandbox *box, const struct err *why, const int *f
 
 	if (!gate_is_awaited(t) || t->place.next) /* or it is about to be told of its end */
 		return;
-	if (*fd_count == 0)
+	if (*fd_count == 0) {
 		t->kind->finish(t, why);
-	else if (gate_open(t, fds, fd_count, &e) < 0 || t->kind->begin(t, box, &e) < 0)
+		return;
+	}
+	int opened = gate_open(t, fds, fd_count, &e);
+	if (opened < 0 && e.code == ERR_GONE && !box->listened_again) {
+		while (*fd_count > 0) /* the next one listens in the same place */
+			(void)close(fds[--*fd_count]);
+		box->listened_again = true;
+		sandbox_listen(box);
+	} else if (opened < 0 || t->kind->begin(t, box, &e) < 0) {
 		t->kind->finish(t, &e);
+	}
 }
 
 static void on_ended(struct sandbox *box, const struct wire_ended *ended)

@@ -77,6 +77,9 @@ static void on_end(const struct vial_result *result, const struct err *e, void *
 		keep(t->limit, sizeof(t->limit), result->limit);
 		keep(t->stage, sizeof(t->stage), result->stage);
 		keep(t->exception, sizeof(t->exception), result->exception.type);
+		t->has_network = result->network != NULL;
+		if (result->network)
+			t->network = *result->network;
 		t->out_len = result->out.len;
 		t->out_dropped = result->out.dropped;
 		for (size_t i = 0; i < result->changed_count && i < 4; i++)

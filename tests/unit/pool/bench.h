@@ -36,6 +36,8 @@ struct told {
 	char changed[4][64], exports[4][64], contents[4][64];
 	size_t out_len, live_len;
 	uint64_t out_dropped;
+	bool has_network;
+	struct vial_network network;
 };
 
 /* A pool that makes what is asked for, and nothing in advance. */

@@ -1,7 +1,9 @@
 #include "standin.h"
 
+#include "base/message.h"
 #include "base/own.h"
 #include "base/sys.h"
+#include "egress/egress.h"
 #include "guest/go.h"
 #include "keeper/filer.h"
 
@@ -349,6 +351,64 @@ static void serve_files(struct standin *s, const struct wire_msg *order, int wor
 	(void)close(pair[0]);
 }
 
+/* ---- egress ---------------------------------------------------------------------------- */
+
+/* What a proxy would say of the first gate, before its owner has asked for anything. */
+static void say_refused(int channel)
+{
+	struct egress_event event = { .kind = EGRESS_RULED,
+				      .gate = 1,
+				      .ruling = RULING_HOST,
+				      .port = 443,
+				      .host = "example.org",
+				      .count = { .refused = 1 } };
+	struct err ignored;
+
+	(void)!message_send(channel, &event, sizeof(event), NULL, 0, &ignored);
+}
+
+static void serve_listen(struct standin *s, struct standin_box *b, const struct wire_msg *order)
+{
+	struct wire_msg msg = { .kind = WIRE_LISTENER, .box = order->box };
+	int fds[2] = { -1, -1 }, pair[2];
+
+	s->listens++;
+	if (s->is_deaf_to_listen || !b)
+		return;
+	if (s->dead_listens) {
+		s->dead_listens--;
+		(void)kill(b->pid, SIGKILL);
+		return;
+	}
+	if (s->fail_listens) {
+		s->fail_listens--;
+		err_set(&msg.failed, ERR_SYS, "no more sockets");
+		tell(s, &msg, NULL, 0);
+		return;
+	}
+	if (s->loses_proxy) { /* also for a guest that has not let go of its copy yet */
+		(void)shutdown(s->proxy, SHUT_RDWR);
+		(void)close(s->proxy);
+		s->proxy = 0;
+		s->loses_proxy = false;
+	}
+	fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (order->listen.needs_proxy &&
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
+		s->proxies++;
+		fds[1] = pair[1];
+		if (s->proxy) { /* of two that were asked for at once one is enough */
+			(void)close(pair[0]);
+		} else {
+			s->proxy = pair[0];
+			say_refused(s->proxy);
+		}
+	}
+	tell(s, &msg, fds, order->listen.needs_proxy ? 2 : 1);
+	closep(&fds[0]);
+	closep(&fds[1]);
+}
+
 /* ---- orders ---------------------------------------------------------------------------- */
 
 static void obey(struct standin *s, const struct wire_msg *msg, const int *fds, size_t fd_count)
@@ -384,6 +444,9 @@ static void obey(struct standin *s, const struct wire_msg *msg, const int *fds, 
 	case WIRE_FILES:
 		if (fd_count == 1)
 			serve_files(s, msg, fds[0]);
+		break;
+	case WIRE_LISTEN:
+		serve_listen(s, b, msg);
 		break;
 	default:
 		break;
@@ -437,6 +500,8 @@ void standin_close(struct standin *s)
 		if (s->boxes[i].in_use)
 			box_done(&s->boxes[i]);
 	loop_unwatch(s->loop, &s->orders);
+	if (s->proxy)
+		(void)close(s->proxy);
 	if (s->orders.fd >= 0)
 		(void)close(take_fd(&s->orders.fd));
 }

@@ -32,12 +32,17 @@ struct standin {
 	struct standin_box boxes[64];
 	unsigned arms, kills, nexts, filers, signals; /* orders so far */
 	unsigned cold_arms, live_arms;
+	unsigned listens, proxies; /* asked for */
+	int proxy;                 /* our end of the first one's channel; 0: there is none */
 	/* what goes wrong: */
 	unsigned fail_arms;  /* of the next ones */
 	unsigned dead_arms;  /* of the next guests: they die before they hear a word */
 	unsigned dozing_arms; /* likewise, a little later */
 	bool is_deaf;        /* ARM is not answered */
 	bool is_mad;         /* filers answer nonsense */
+	unsigned fail_listens; /* of the next ones */
+	unsigned dead_listens; /* of the next ones: the guest is killed instead */
+	bool is_deaf_to_listen, loses_proxy;
 	bool loses;          /* guests that end are said to be lost */
 	struct err e;
 };
