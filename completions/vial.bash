@@ -76,6 +76,28 @@ _vial_config() {
 	esac
 }
 
+_vial_tokens() {
+	vial token list 2>/dev/null | cut -f 1
+}
+
+_vial_token() {
+	local cur=$1 prev=$2
+
+	if ((COMP_CWORD == 2)); then
+		mapfile -t COMPREPLY < <(compgen -W 'create list revoke --help' -- "$cur")
+		return
+	fi
+	case ${COMP_WORDS[2]}:$prev in
+	*:--config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	create:--scopes) mapfile -t COMPREPLY < <(compgen -W 'run sessions files history metrics admin' -- "$cur") ;;
+	create:--quota) mapfile -t COMPREPLY < <(compgen -S = -W 'runs queue sessions storage cpu window rate burst weight' -- "$cur") ;;
+	*:--tenant | create:--expires | create:--note) ;;
+	create:*) mapfile -t COMPREPLY < <(compgen -W '--tenant --scopes --expires --quota --note --json --config --help' -- "$cur") ;;
+	list:*) mapfile -t COMPREPLY < <(compgen -W '--tenant --json --config --help' -- "$cur") ;;
+	revoke:*) mapfile -t COMPREPLY < <(compgen -W "--tenant --config --help $(_vial_tokens)" -- "$cur") ;;
+	esac
+}
+
 _vial_sessions() {
 	vial session list 2>/dev/null | cut -f 1
 }
@@ -119,7 +141,7 @@ _vial() {
 		--export-to --network --allow-host --allow-weak --config --json --explain --timeout --cpu-time --cpus
 		--memory --processes --open-files --file-size --workspace --tmp --files --output --daemon
 		--no-daemon --help'
-	local verbs='run judge languages doctor prepare env config serve ps top history logs kill session repl help'
+	local verbs='run judge languages doctor prepare env config serve token ps top history logs kill session repl help'
 	local judge='--language --environment --compare --tolerance --parallel --stop --timeout --memory --json --help'
 	local layers='namespaces root uid cgroup creds seccomp landlock proc'
 
@@ -199,6 +221,7 @@ _vial() {
 		mapfile -t COMPREPLY < <(compgen -W "--failed --session --environment --kind --since --until --grep --number --json --help $(_vial_past)" -- "$cur") ;;
 	logs) mapfile -t COMPREPLY < <(compgen -W "--follow --number --help $(_vial_past)" -- "$cur") ;;
 	kill) mapfile -t COMPREPLY < <(compgen -W "--all --help $(_vial_runs)" -- "$cur") ;;
+	token) _vial_token "$cur" "$prev" ;;
 	session) _vial_session "$cur" "$prev" ;;
 	repl) _vial_open "$cur" "$prev" ;;
 	help) mapfile -t COMPREPLY < <(compgen -W "${verbs% help}" -- "$cur") ;;

@@ -34,6 +34,15 @@ function __vial_session
     test (count $words) -ge 3; and test $words[2] = session; and contains -- $words[3] $argv
 end
 
+function __vial_token
+    set -l words (commandline -opc)
+    test (count $words) -ge 3; and test $words[2] = token; and contains -- $words[3] $argv
+end
+
+function __vial_tokens
+    vial token list 2>/dev/null | cut -f 1
+end
+
 function __vial_sessions
     vial session list 2>/dev/null | cut -f 1
 end
@@ -53,6 +62,7 @@ complete -c vial -n __vial_needs_verb -f -a prepare -d 'fill the build caches'
 complete -c vial -n __vial_needs_verb -f -a env -d 'languages with packages of their own'
 complete -c vial -n __vial_needs_verb -f -a config -d 'check the configuration, or show it'
 complete -c vial -n __vial_needs_verb -f -a serve -d 'keep sandboxes ready for whoever asks'
+complete -c vial -n __vial_needs_verb -f -a token -d 'who may use the daemon over the network'
 complete -c vial -n __vial_needs_verb -f -a ps -d 'what the local daemon is running'
 complete -c vial -n __vial_needs_verb -f -a top -d 'the local daemon at work'
 complete -c vial -n __vial_needs_verb -f -a history -d 'what it ran, and what went wrong'
@@ -126,7 +136,7 @@ complete -c vial -n '__vial_verb top' -x -s i -l interval -d 'time between two f
 complete -c vial -n '__vial_verb run judge languages doctor ps top history' -l json -d 'print JSON'
 complete -c vial -n '__vial_verb run languages doctor prepare serve' -r -l config -d 'the configuration'
 complete -c vial -n '__vial_verb prepare' -f -a '(__vial_languages)'
-complete -c vial -n '__vial_verb help' -f -a 'run judge languages doctor prepare env config serve ps top history logs kill session repl'
+complete -c vial -n '__vial_verb help' -f -a 'run judge languages doctor prepare env config serve token ps top history logs kill session repl'
 
 complete -c vial -n '__vial_verb config; and test (count (commandline -opc)) -eq 2' -f -a 'check show'
 complete -c vial -n '__vial_verb config' -l json -d 'print JSON'
@@ -142,6 +152,16 @@ complete -c vial -n '__vial_env build' -x -l find-links -a '(__fish_complete_dir
 complete -c vial -n '__vial_env build' -l no-index -d 'look there only, without a network'
 complete -c vial -n '__vial_env build' -l source -d 'packages without a wheel may be built'
 complete -c vial -n '__vial_env build' -l force -d 'even when it is there and the same'
+
+complete -c vial -n '__vial_verb token; and test (count (commandline -opc)) -eq 2' -f -a 'create list revoke'
+complete -c vial -n '__vial_token create list revoke' -x -l tenant -d 'on whose behalf'
+complete -c vial -n '__vial_token create list revoke' -r -l config -d 'the configuration'
+complete -c vial -n '__vial_token create list' -l json -d 'print JSON'
+complete -c vial -n '__vial_token create' -x -l scopes -a 'run sessions files history metrics admin' -d 'what it is good for'
+complete -c vial -n '__vial_token create' -x -l expires -d 'when it ends'
+complete -c vial -n '__vial_token create' -x -l quota -d 'how much its tenant may have'
+complete -c vial -n '__vial_token create' -x -l note -d 'what the list shows beside it'
+complete -c vial -n '__vial_token revoke' -f -a '(__vial_tokens)'
 
 complete -c vial -n '__vial_verb session; and test (count (commandline -opc)) -eq 2' -f -a 'open list run put get ls rm undo reset close'
 complete -c vial -n '__vial_verb repl; or __vial_session open' -x -l language -s l -a 'python javascript ruby bash' -d 'the language'

@@ -30,6 +30,7 @@ int prepare_main(int argc, char **argv);
 int env_main(int argc, char **argv);
 int config_main(int argc, char **argv);
 int serve_main(int argc, char **argv);
+int token_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int top_main(int argc, char **argv);
 int history_main(int argc, char **argv);

@@ -21,6 +21,7 @@ static const struct verb verbs[] = {
 	{ "env",       "VERB ...",      env_main,       "languages with packages of their own" },
 	{ "config",    "VERB ...",      config_main,    "check the configuration, or show it" },
 	{ "serve",     "",              serve_main,     "keep sandboxes ready for whoever asks" },
+	{ "token",     "VERB ...",      token_main,     "who may use the daemon over the network" },
 	{ "ps",        "",              ps_main,        "what the local daemon is running" },
 	{ "top",       "",              top_main,       "the local daemon at work" },
 	{ "history",   "[ID]",          history_main,   "what it ran, and what went wrong" },

@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "engine/steps.h"
 #include "keeper/keeper.h"
+#include "keeper/notice.h"
 #include "keeper/notify.h"
 #include "keeper/reload.h"
 #include "keeper/sockets.h"
@@ -39,6 +40,7 @@ struct serve {
 	struct reload reload;
 	int settings_end; /* of the server's channel, until it has it */
 	bool has_terminal;
+	struct notice notice; /* of the file of tokens */
 	int server_pidfd, signals;
 	int server_code, server_signal; /* how it ended */
 	struct watch server_end, signal_watch;
@@ -192,6 +194,8 @@ static int watch_own(struct serve *s, struct err *e)
 	if (loop_watch(loop, &s->signal_watch, EPOLLIN, e) < 0 ||
 	    loop_watch(loop, &s->server_end, EPOLLIN, e) < 0)
 		return -1;
+	if (s->notice.watch.fd >= 0 && notice_start(&s->notice, e) < 0)
+		return -1;
 	return reload_watch(&s->reload, e);
 }
 
@@ -240,6 +244,7 @@ static void serve_done(struct serve *s)
 	if (s->keeper.server >= 0)
 		(void)close(s->keeper.server);
 	lease_done(&s->server_lease);
+	notice_close(&s->notice);
 	loop_free(s->keeper.loop);
 	vial_close(s->keeper.host);
 }
@@ -319,14 +324,32 @@ static int look_around(struct serve *s, struct environments *environments, struc
 	return environments_load(environments, k->host, e);
 }
 
+/* Before the server reads it: no change is missed.  Where there can be no file, there is none. */
+static int watch_tokens(struct serve *s, bool *ret_any, struct err *e)
+{
+	AUTO(tokens_freep) struct tokens *tokens = NULL;
+	char path[TOKENS_PATH_MAX];
+
+	if (tokens_path(path, s->keeper.host->config, e) < 0)
+		return err_context(e, "tokens");
+	if (notice_open(&s->notice, &s->keeper, path, e) < 0)
+		keeper_say("tokens that are made later will not be noticed: %s", e->msg);
+	if (tokens_load(&tokens, path, e) < 0)
+		return err_context(e, "tokens");
+	*ret_any = tokens->items_count > 0;
+	return 0;
+}
+
 static int start(struct serve *s, struct err *e)
 {
 	const struct config_server *server = s->keeper.host->config->server;
+	bool has_tokens = false;
 
 	if (loop_create(&s->keeper.loop, e) < 0)
 		return -1;
 	s->reload.loop = s->keeper.loop;
-	if (sockets_open(&s->sockets, server, s->options->usual_socket, false, e) < 0 ||
+	if (watch_tokens(s, &has_tokens, e) < 0 ||
+	    sockets_open(&s->sockets, server, s->options->usual_socket, has_tokens, e) < 0 ||
 	    reload_open(&s->reload, &s->settings_end, e) < 0 || start_server(s, e) < 0 ||
 	    watch_own(s, e) < 0)
 		return -1;
@@ -346,6 +369,7 @@ int keeper_serve(const struct serve_options *options, struct err *e)
 		.server_code = -1,
 		.signals = -1,
 		.server_lease.fd = -1,
+		.notice.watch.fd = -1,
 	};
 	AUTO(environments_done) struct environments environments = { 0 };
 	const sigset_t own = own_signals();

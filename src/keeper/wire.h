@@ -41,6 +41,7 @@ enum wire_kind {
 	WIRE_FILER,  /* one descriptor: see keeper/filer.h */
 	WIRE_LISTENER, /* that socket, then the channel of a new proxy where one was needed; without
 			* descriptors: the reason is in `failed`, and the sandbox is as it was */
+	WIRE_TOKENS, /* the file of tokens changed: one descriptor, or none: there is no file */
 
 	/* On a channel of their own, which the pool does not read. */
 	WIRE_SETTINGS, /* keeper to server, at the start and on reload: below */

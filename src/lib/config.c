@@ -76,7 +76,22 @@ static const cyaml_schema_value_t language_entry = {
 #define FIELD_PATH FIELD_COUNT
 #define FIELD_FILE FIELD_COUNT
 
+static const cyaml_schema_field_t tenant_fields[] = {
+	CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct config_tenant, name, 1, 64),
+	CYAML_FIELD_MAPPING("quotas", CYAML_FLAG_OPTIONAL, struct config_tenant, quotas,
+			    quotas_fields),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t tenant_entry = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_tenant, tenant_fields),
+};
+
 static const cyaml_schema_field_t server_fields[] = {
+	CYAML_FIELD_MAPPING("quotas", CYAML_FLAG_OPTIONAL, struct config_said, quotas,
+			    quotas_fields),
+	CYAML_FIELD_SEQUENCE("tenants", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+			     struct config_said, tenants, &tenant_entry, 0, 10000),
 #define SETTING(key, kind, def, min, max, when, doc) FIELD_##kind(key),
 #include "lib/settings.def"
 #undef SETTING
@@ -351,6 +366,25 @@ static int check_limits(const struct config *config, struct err *e)
 	return 0;
 }
 
+static int check_quotas(const struct config *config, struct err *e)
+{
+	const struct config_said *said = &config->said;
+	struct quotas scratch;
+
+	quotas_default(&scratch);
+	if (quotas_apply(&scratch, &said->quotas, e) < 0) {
+		(void)err_context(e, "server: quotas");
+		return config_wrong_at(e, config, "server.quotas");
+	}
+	for (unsigned i = 0; i < said->tenants_count; i++) {
+		if (quotas_apply(&scratch, &said->tenants[i].quotas, e) == 0)
+			continue;
+		(void)err_context(e, "server: tenants: %.40s", said->tenants[i].name);
+		return config_wrong_at(e, config, "server.tenants.%u", i);
+	}
+	return 0;
+}
+
 static int check(const struct config *config, struct err *e)
 {
 	auto_free struct reach *scratch = NULL;
@@ -362,7 +396,7 @@ static int check(const struct config *config, struct err *e)
 		(void)err_set(e, ERR_INVALID, "environments: must be an absolute path");
 		return config_wrong_at(e, config, "environments");
 	}
-	if (reach_read(&scratch, config, e) < 0)
+	if (reach_read(&scratch, config, e) < 0 || check_quotas(config, e) < 0)
 		return -1;
 	return check_limits(config, e);
 }

@@ -7,6 +7,7 @@
  */
 #include "base/err.h"
 #include "engine/limits.h"
+#include "lib/quotas.h"
 #include "lib/settings.h"
 
 #include <stdbool.h>
@@ -43,8 +44,16 @@ struct config_egress { /* hosts that sandboxes may reach: lib/reach.h */
 	char *bytes, *idle, *lifetime;
 };
 
+struct config_tenant {
+	char *name;
+	struct quotas_text quotas; /* where they differ from those of all */
+};
+
 /* What the file says under `server:`, as text; NULL: nothing. */
 struct config_said {
+	struct quotas_text quotas; /* of every tenant */
+	struct config_tenant *tenants;
+	unsigned tenants_count;
 #define SAID_LIST(key)                                                                             \
 	char **key;                                                                                \
 	unsigned key##_count

@@ -1,6 +1,7 @@
 #include "lib/quotas.h"
 
 #include "base/units.h"
+#include "lib/schema.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,6 +28,15 @@ const struct quota_row quota_rows[] = {
 };
 
 const size_t quota_count = sizeof(quota_rows) / sizeof(quota_rows[0]);
+
+const cyaml_schema_field_t quotas_fields[] = {
+#define QUOTA(field, key, kind, def, min, max, doc)                                       \
+	CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,              \
+			       struct quotas_text, field, 1, 64),
+#include "lib/quotas.def"
+#undef QUOTA
+	CYAML_FIELD_END,
+};
 
 static int (*const readers[])(uint64_t *, const char *, struct err *) = {
 	[COUNT] = units_count,

@@ -21,3 +21,5 @@ int schema_load(void **ret, const cyaml_schema_value_t *schema, const char *text
 int schema_save(struct buf *out, const cyaml_schema_value_t *schema, const void *data,
 		struct err *e) MUST_USE;
 void schema_free(const cyaml_schema_value_t *schema, void *data); /* NULL is fine */
+
+extern const cyaml_schema_field_t quotas_fields[]; /* of struct quotas_text: lib/quotas.h */

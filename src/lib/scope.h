@@ -20,6 +20,7 @@ enum scope {
 #include "lib/scopes.def"
 #undef SCOPE
 	SCOPE_ALL = (1u << SCOPE_COUNT_) - 1,
+	SCOPE_ANY = SCOPE_ALL, /* of a route: whoever has a token */
 };
 
 enum { SCOPES_TEXT_MAX = 64 }; /* all names, with commas and a NUL */

@@ -304,6 +304,11 @@ int settings_check(const char **ret_key, const struct config_server *server, str
 		return err_set(e, ERR_INVALID,
 			       "tls_certificate and tls_key go together: %s is missing",
 			       server->tls_key ? "tls_certificate" : "tls_key");
+	*ret_key = "anonymous";
+	if (strcmp(server->anonymous, "auto") != 0 && strcmp(server->anonymous, "never") != 0 &&
+	    strcmp(server->anonymous, "always") != 0)
+		return err_set(e, ERR_INVALID, "anonymous: '%.20s' is none of auto, never, always",
+			       server->anonymous);
 	*ret_key = "listen";
 	for (size_t i = 0; i < server->listen.count; i++) {
 		struct address at;

@@ -578,7 +578,7 @@ static int check(const struct vial_job *job, struct err *e)
 	return 0;
 }
 
-int pool_live(struct live **ret, struct pool *pool, struct vial_job *job,
+int pool_live(struct live **ret, struct pool *pool, struct share *share, struct vial_job *job,
 	      const struct live_events *events, struct err *e)
 {
 	AUTO(vial_job_freep) struct vial_job *owned = job;
@@ -586,7 +586,7 @@ int pool_live(struct live **ret, struct pool *pool, struct vial_job *job,
 
 	if (!live)
 		return err_sys(e, "session");
-	if (check(job, e) < 0 || pool_check(&live->occupant, pool, job, true, e) < 0)
+	if (check(job, e) < 0 || pool_check(&live->occupant, pool, share, job, true, e) < 0)
 		return -1;
 	live->occupant.kind = &live_kind;
 	live->job = take_ptr(&owned);

@@ -40,9 +40,9 @@ struct live_events {
 /*
  * The job says which environment, files, variables and limits; it has no code, input or arguments.
  * Takes the job, also on failure.  ERR_INVALID: its language has no sessions.  Never calls back
- * before it returns; the first line is the driver's "ready".
+ * before it returns; the first line is the driver's "ready".  `share`: as in pool_run().
  */
-int pool_live(struct live **ret, struct pool *pool, struct vial_job *job,
+int pool_live(struct live **ret, struct pool *pool, struct share *share, struct vial_job *job,
 	      const struct live_events *events, struct err *e) MUST_USE;
 
 /* Copied, and sent as the guest reads, once it is ready.  ERR_LIMIT: too much waits already.

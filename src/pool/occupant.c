@@ -9,6 +9,7 @@ void occupant_enter(struct occupant *t, struct sandbox *box)
 	box->occupant = t;
 	t->box = box;
 	t->kept->running += !t->is_running;
+	t->share->running += !t->is_running;
 	t->is_running = true;
 }
 
@@ -19,6 +20,7 @@ static void leave(struct occupant *t)
 	if (t->box)
 		sandbox_leave(take_ptr(&t->box));
 	t->kept->running -= t->is_running;
+	t->share->running -= t->is_running;
 	t->is_running = false;
 }
 
@@ -27,20 +29,22 @@ void occupant_retry(struct occupant *t)
 	t->is_retried = true;
 	t->lost_us = loop_now();
 	leave(t);
-	pool_enqueue(t, true);
+	queue_add(t, true);
 }
 
 void occupant_detach(struct occupant *t)
 {
-	pool_dequeue(t);
+	queue_remove(t);
 	leave(t);
+	t->share->runs -= t->is_counted;
+	t->is_counted = false;
 	list_remove(&t->place);
 	list_remove(&t->all);
 }
 
 void occupant_end_later(struct occupant *t, const struct err *why)
 {
-	pool_dequeue(t);
+	queue_remove(t);
 	t->kind->mute(t);
 	list_remove(&t->place);
 	list_add_before(&t->pool->due, &t->place);

@@ -15,7 +15,6 @@ enum {
 #define RETRY_MIN_US  100000u
 #define RETRY_MAX_US  10000000u
 #define TELL_AGAIN_US 5000u
-#define CALM_US       3000u /* most runs are over by then */
 #define LATER_US      200u
 #define CHECK_US      60000000u
 #define IN_USE_US     600000000u /* an environment that nobody asked for so long is let go */
@@ -42,7 +41,7 @@ void pool_tidy_later(struct pool *pool)
 		tidy_within(pool, LATER_US);
 }
 
-/* ---- the queue ------------------------------------------------------------------------- */
+/* ---- kinds of sandboxes ---------------------------------------------------------------- */
 
 struct kept *pool_kept(const struct pool *pool, const struct shape *shape)
 {
@@ -51,148 +50,14 @@ struct kept *pool_kept(const struct pool *pool, const struct shape *shape)
 	return &pool->kept[first + shape->environment];
 }
 
-void pool_enqueue(struct occupant *t, bool is_first)
-{
-	struct pool *pool = t->pool;
-
-	list_add_before(is_first ? pool->queue.next : &pool->queue, &t->place);
-	t->is_queued = true;
-	pool->queue_count++;
-	t->kept->waiting++;
-	pool_tidy_soon(pool);
-}
-
-void pool_dequeue(struct occupant *t)
-{
-	if (!t->is_queued)
-		return;
-	list_remove(&t->place);
-	t->is_queued = false;
-	t->pool->queue_count--;
-	t->kept->waiting--;
-}
-
 /* Such as fits most of those that want this kind. */
-static struct shape default_shape(const struct pool *pool, const struct kept *kept)
+struct shape pool_default_shape(const struct pool *pool, const struct kept *kept)
 {
 	size_t place = (size_t)(kept - pool->kept), environment = place % pool->environments->count;
 	struct shape usual = shape_usual(pool->environments->items[environment].tool.runtime,
 					 (uint32_t)environment, &pool->host->limits);
 
 	return place == environment ? usual : shape_of_live(&usual, &usual.limits);
-}
-
-/* Where one was lost, those that were armed with it may be, too. */
-static struct sandbox *find_armed(const struct occupant *t)
-{
-	list_each (&t->kept->armed, l) {
-		struct sandbox *box = holder_of(l, struct sandbox, armed);
-		if (box->armed_us >= t->lost_us && shape_fits(&box->shape, &t->shape))
-			return box;
-	}
-	return NULL;
-}
-
-static struct sandbox *find_unclaimed(const struct pool *pool, const struct shape *wanted)
-{
-	const struct kept *kept = pool_kept(pool, wanted);
-
-	if (kept->arming == kept->ordered)
-		return NULL;
-	list_each (&pool->sandboxes, l) {
-		struct sandbox *box = holder_of(l, struct sandbox, all);
-		if (box->state == SANDBOX_ARMING && !box->occupant &&
-		    shape_fits(&box->shape, wanted))
-			return box;
-	}
-	return NULL;
-}
-
-static int begin(struct occupant *t, struct sandbox *box, struct err *e)
-{
-	struct pool *pool = t->pool;
-
-	pool_dequeue(t);
-	if (t->box)
-		sandbox_leave(take_ptr(&t->box)); /* what was ordered is for the next */
-	sandbox_take(box);
-	box->state = SANDBOX_TAKEN;
-	pool->calm_us = loop_now() + CALM_US;
-	t->kept->failures = 0;
-	return t->hosts ? gate_ask(t, box, e) : t->kind->begin(t, box, e);
-}
-
-static bool order_for(struct occupant *t)
-{
-	struct pool *pool = t->pool;
-	struct shape usual = default_shape(pool, t->kept);
-	bool is_default = shape_fits(&usual, &t->shape);
-	struct sandbox *box = find_unclaimed(pool, &t->shape);
-
-	if (!box && pool->sandbox_count < pool->options.boxes_max) {
-		box = sandbox_order(pool, is_default ? &usual : &t->shape);
-		if (box)
-			box->is_default = is_default;
-	}
-	if (!box)
-		return false;
-	box->occupant = t;
-	t->box = box;
-	pool->ordered_count++;
-	t->kept->ordered++;
-	return true;
-}
-
-/* An armed sandbox that nobody here can use gives way: one of those there are most of. */
-static void make_way(struct pool *pool)
-{
-	const struct kept *most = &pool->kept[0];
-
-	for (size_t i = 1; i < pool->kept_count; i++)
-		if (pool->kept[i].armed_count > most->armed_count)
-			most = &pool->kept[i];
-	if (most->armed_count)
-		sandbox_discard(holder_of(most->armed.next, struct sandbox, armed));
-}
-
-static unsigned count_doomed(const struct pool *pool)
-{
-	unsigned count = 0;
-
-	list_each (&pool->sandboxes, l) {
-		const struct sandbox *box = holder_of(l, struct sandbox, all);
-		count += box->doomed && !box->gone;
-	}
-	return count;
-}
-
-void pool_serve_queue(struct pool *pool)
-{
-	unsigned without = 0, doomed = 0;
-	struct link *next;
-	struct err e;
-
-	for (struct link *l = pool->queue.next; l != &pool->queue; l = next) {
-		struct occupant *t = holder_of(l, struct occupant, place);
-		struct sandbox *box = find_armed(t);
-		next = l->next;
-		if (box) {
-			t->kept->on_demand++;
-			if (begin(t, box, &e) < 0)
-				occupant_end_later(t, &e);
-			continue;
-		}
-		if (t->box || order_for(t))
-			continue;
-		if (without++ == 0)
-			doomed = count_doomed(pool);
-		if (without > doomed) {
-			make_way(pool);
-			doomed++;
-		}
-		if (pool->armed_count == 0)
-			break;
-	}
 }
 
 /* ---- refilling ------------------------------------------------------------------------- */
@@ -227,17 +92,17 @@ static bool refill_one(struct pool *pool, uint64_t now)
 			least = i;
 	if (least == SIZE_MAX)
 		return false;
-	struct shape shape = default_shape(pool, &pool->kept[least]);
+	struct shape shape = pool_default_shape(pool, &pool->kept[least]);
 	struct sandbox *box = sandbox_order(pool, &shape);
 	if (box)
 		box->is_default = true;
 	return box != NULL;
 }
 
-static void refill(struct pool *pool, uint64_t now)
+static void refill(struct pool *pool, uint64_t now, bool is_short)
 {
 	/* Those who wait come first. */
-	while (pool->queue_count == 0 && pool->arming_count < REFILLS_AT_ONCE &&
+	while (!is_short && pool->arming_count < REFILLS_AT_ONCE &&
 	       pool->sandbox_count < pool->options.boxes_max && refill_one(pool, now))
 		;
 	for (size_t i = 0; i < pool->kept_count; i++)
@@ -278,8 +143,8 @@ static void on_tidy(struct timer *t)
 
 	pool->is_untidy = false;
 	if (!pool->is_gone) {
-		pool_serve_queue(pool);
-		refill(pool, now);
+		bool is_short = queue_serve(pool);
+		refill(pool, now, is_short);
 	}
 	uint64_t wait = pool_send_orders(pool) ? next_tidy(pool, now) : TELL_AGAIN_US;
 	if (pool->due.next != &pool->due)
@@ -309,9 +174,12 @@ int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *h
 	pool->options = *options;
 	list_init(&pool->sandboxes);
 	list_init(&pool->occupants);
-	list_init(&pool->queue);
+	list_init(&pool->turns);
+	list_init(&pool->ordered);
 	list_init(&pool->due);
 	egress_init(&pool->egress, pool);
+	pool->common = (struct share){ .weight = 1, .queue_max = UINT_MAX };
+	list_init(&pool->common.waiting);
 	if (host_cgroups(&pool->cgroups, host, e) < 0)
 		return -1;
 	pool->kept = calloc(environments->count * 2 + 1, sizeof(*pool->kept));
@@ -371,16 +239,6 @@ static int find_environment(uint32_t *ret, const struct pool *pool, const struct
 	return 0;
 }
 
-/* Whether one more may wait: those beyond what can be had at once are bounded. */
-static bool may_wait(const struct pool *pool)
-{
-	const struct pool_options *o = &pool->options;
-	unsigned waiting = pool->queue_count - pool->ordered_count;
-	unsigned room = o->boxes_max > pool->sandbox_count ? o->boxes_max - pool->sandbox_count : 0;
-
-	return waiting < o->queue_max + room + pool->armed_count;
-}
-
 static int check_state(struct pool *pool, struct kept *kept, struct err *e)
 {
 	if (pool->is_gone)
@@ -393,11 +251,13 @@ static int check_state(struct pool *pool, struct kept *kept, struct err *e)
 	return 0;
 }
 
-int pool_check(struct occupant *ret, struct pool *pool, const struct vial_job *job, bool is_live,
-	       struct err *e)
+int pool_check(struct occupant *ret, struct pool *pool, struct share *share,
+	       const struct vial_job *job, bool is_live, struct err *e)
 {
 	const char *needs = pool_refuses(job);
-	struct occupant t = { .pool = pool, .created_us = loop_now() };
+	struct occupant t = { .pool = pool,
+			      .share = share ? share : &pool->common,
+			      .created_us = loop_now() };
 	uint32_t environment = 0;
 
 	if (needs)
@@ -418,28 +278,30 @@ int pool_check(struct occupant *ret, struct pool *pool, const struct vial_job *j
 int pool_admit(struct occupant *t, struct err *e)
 {
 	struct pool *pool = t->pool;
-	struct sandbox *box = find_armed(t);
+	struct sandbox *box = queue_find_armed(t);
 
 	t->kept->used_us = t->created_us;
-	if (!box && !may_wait(pool)) {
+	if (!box && !queue_has_room(pool, t->share)) {
 		t->kept->refused++;
 		return err_set(e, ERR_BUSY, "too many runs are waiting");
 	}
 	list_add_before(&pool->occupants, &t->all);
 	t->id = ++pool->last_occupant;
 	t->kept->runs++;
+	t->is_counted = !(t->shape.flags & WIRE_LIVE);
+	t->share->runs += t->is_counted;
 	if (!box) {
-		pool_enqueue(t, false);
+		queue_add(t, false);
 		return 0;
 	}
 	t->kept->armed_hits++;
-	if (begin(t, box, e) < 0)
+	if (queue_begin(t, box, e) < 0)
 		return -1;
 	pool_tidy_soon(pool);
 	return 0;
 }
 
-int pool_run(struct run **ret, struct pool *pool, struct vial_job *job,
+int pool_run(struct run **ret, struct pool *pool, struct share *share, struct vial_job *job,
 	     const struct run_events *events, struct err *e)
 {
 	AUTO(vial_job_freep) struct vial_job *owned = job;
@@ -449,7 +311,7 @@ int pool_run(struct run **ret, struct pool *pool, struct vial_job *job,
 		return err_sys(e, "run");
 	if (!job->has_code)
 		return err_set(e, ERR_INVALID, "there is no code to run");
-	if (pool_check(&run->occupant, pool, job, false, e) < 0 ||
+	if (pool_check(&run->occupant, pool, share, job, false, e) < 0 ||
 	    result_create(&run->result, &job->limits, e) < 0)
 		return -1;
 	run->job = take_ptr(&owned);
@@ -513,6 +375,7 @@ void pool_visit_runs(const struct pool *pool,
 			(void)!cgroup_usage(&usage, t->box->cgroup, &ignored);
 		const struct run_state state = {
 			.id = t->id,
+			.share = t->share,
 			.environment = pool->environments->items[t->shape.environment].name,
 			.state = waits ? "waiting" : "running",
 			.seconds = (double)(loop_now() - t->created_us) / 1e6,
@@ -522,11 +385,11 @@ void pool_visit_runs(const struct pool *pool,
 	}
 }
 
-int pool_kill(struct pool *pool, uint64_t id, struct err *e)
+int pool_kill(struct pool *pool, const struct share *share, uint64_t id, struct err *e)
 {
 	list_each (&pool->occupants, l) {
 		struct run *run = run_of(holder_of(l, struct occupant, all));
-		if (!run || run->occupant.id != id)
+		if (!run || run->occupant.id != id || (share && run->occupant.share != share))
 			continue;
 		pool_cancel(run);
 		return 0;
@@ -547,17 +410,7 @@ uint64_t run_id(const struct run *run)
 
 unsigned run_place(const struct run *run)
 {
-	const struct occupant *t = &run->occupant;
-	unsigned place = 0;
-
-	if (!t->is_queued)
-		return 0;
-	list_each (&t->pool->queue, l) {
-		place++;
-		if (l == &t->place)
-			break;
-	}
-	return place;
+	return queue_place(&run->occupant);
 }
 
 double run_wait_ms(const struct run *run)

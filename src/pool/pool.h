@@ -7,11 +7,14 @@
  * and its result the very same struct vial_result.
  *
  * A run takes an armed sandbox of its environment whose limits fit; else one is made
- * for it; beyond the maximum it waits in a queue with a bound, first come first served.
+ * for it; beyond the maximum it waits in a queue with a bound.  Whoever uses the pool has a *share*
+ * of it: among shares that wait each has its turn, within one the first to come is the first
+ * served, and none can take the last sandboxes or the last places in the queue for itself.
  */
 #include "base/loop.h"
 #include "lib/environment.h"
 #include "lib/job.h"
+#include "pool/link.h"
 
 #include <stdint.h>
 
@@ -24,6 +27,9 @@ struct pool_options {
 	/* A connection of a guest that may reach hosts was ruled on, or is over; may be NULL.  For
 	 * a log: it calls nothing of the pool's.  `id` is as run_id() and live_id() have it. */
 	void (*on_egress)(const struct egress_event *event, uint64_t id, void *arg);
+	/* The keeper says that the file of tokens changed.  Takes the descriptor; -1: it has
+	 * gone. */
+	void (*on_tokens)(int fd, void *arg); /* may be NULL */
 	void *arg;
 };
 
@@ -31,6 +37,22 @@ int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *h
 		const struct environments *environments, const struct pool_options *options,
 		struct err *e) MUST_USE;
 void pool_free(struct pool *pool); /* runs under way end as cancelled, without a call */
+
+struct share {
+	unsigned weight;    /* turns in a row, while others wait; at least 1 */
+	unsigned queue_max; /* runs that may wait */
+	/* the pool's: */
+	struct link waiting; /* occupants for whom nothing is being made yet, first come first */
+	struct link turn;    /* among the shares of which somebody waits */
+	unsigned waiting_count, credit;
+	unsigned runs;             /* under way, or waiting */
+	unsigned running, ordered; /* sandboxes that it has, and that are being made for it */
+};
+
+/* It outlives the pool.  A pool that nobody shares needs none. */
+void pool_add_share(struct pool *pool, struct share *share);
+/* Whether it is the share's own doing that no more of it can wait. */
+bool pool_share_is_full(const struct pool *pool, const struct share *share);
 
 struct run; /* one job under way */
 
@@ -44,8 +66,9 @@ struct run_events {
 	void (*on_start)(void *arg);
 };
 
-/* Takes the job, also on failure.  Never calls back before it returns. */
-int pool_run(struct run **ret, struct pool *pool, struct vial_job *job,
+/* Takes the job, also on failure.  Never calls back before it returns.  `share` NULL: nobody's in
+ * particular.  ERR_BUSY: too many wait. */
+int pool_run(struct run **ret, struct pool *pool, struct share *share, struct vial_job *job,
 	     const struct run_events *events, struct err *e) MUST_USE;
 void pool_cancel(struct run *run); /* on_end follows, with VIAL_CANCELLED */
 
@@ -71,6 +94,7 @@ void pool_visit(const struct pool *pool, void (*visit)(const struct pool_state *
 
 struct run_state {
 	uint64_t id;
+	const struct share *share;
 	const char *environment;
 	const char *state; /* "waiting", "running" */
 	double seconds;
@@ -79,7 +103,8 @@ struct run_state {
 
 void pool_visit_runs(const struct pool *pool,
 		     void (*visit)(const struct run_state *state, void *arg), void *arg);
-int pool_kill(struct pool *pool, uint64_t id, struct err *e) MUST_USE; /* ERR_GONE: no such run */
+/* ERR_GONE: no such run of that share; NULL: of any. */
+int pool_kill(struct pool *pool, const struct share *share, uint64_t id, struct err *e) MUST_USE;
 uint64_t run_id(const struct run *run);
 unsigned run_place(const struct run *run); /* in the queue, from 1 on; 0: it waits no longer */
 void pool_number_after(struct pool *pool, uint64_t last); /* ids of runs are greater than this */

@@ -2,7 +2,8 @@
 /*
  * pool_impl - what the files of the pool share.
  *
- *   pool.c       the queue, and what is kept armed
+ *   pool.c       the pool, who comes in, and what is kept armed
+ *   queue.c      who waits, and whose turn it is
  *   sandbox.c    one of the keeper's: what is asked, and what is heard
  *   fit.c        which sandbox fits which job
  *   occupant.c     whoever a sandbox is for: a run, or one that lives on
@@ -25,36 +26,6 @@
 #include "pool/pool.h"
 
 #include <time.h>
-
-/* ---- lists: a ring with a head --------------------------------------------------------- */
-
-struct link {
-	struct link *prev, *next; /* NULL: in no list */
-};
-
-static inline void list_init(struct link *head)
-{
-	head->prev = head->next = head;
-}
-
-static inline void list_add_before(struct link *at, struct link *l)
-{
-	l->prev = at->prev;
-	l->next = at;
-	at->prev->next = l;
-	at->prev = l;
-}
-
-static inline void list_remove(struct link *l) /* twice is fine */
-{
-	if (!l->next)
-		return;
-	l->prev->next = l->next;
-	l->next->prev = l->prev;
-	l->prev = l->next = NULL;
-}
-
-#define list_each(head, l) for (struct link *l = (head)->next; l != (head); l = l->next)
 
 /* ---- sandboxes ------------------------------------------------------------------------- */
 
@@ -122,7 +93,11 @@ struct pool {
 	struct kept *kept; /* one per environment for runs, then one for those that live on */
 	size_t kept_count;
 	struct link sandboxes, occupants;
-	struct link queue; /* of occupants without a sandbox, first come first */
+	/* Who waits: */
+	struct share common; /* of those who have none of their own */
+	unsigned share_count;
+	struct link turns; /* shares of which somebody waits, the next one first */
+	struct link ordered; /* occupants for whom a sandbox is being made */
 	struct link due;   /* occupants whose on_end is to be called, by tidy() */
 	unsigned sandbox_count, armed_count, arming_count, queue_count, ordered_count;
 	uint32_t last_number;
@@ -140,19 +115,29 @@ struct pool {
 void pool_tidy_soon(struct pool *pool);
 void pool_tidy_later(struct pool *pool); /* when whoever waits has its answer */
 struct kept *pool_kept(const struct pool *pool, const struct shape *shape);
+struct shape pool_default_shape(const struct pool *pool, const struct kept *kept);
 /* Takes the occupant in: it gets its number, and a sandbox now or later.  ERR_BUSY: too many wait.
  * Whatever happens, freeing it is its owner's. */
 struct occupant;
 int pool_admit(struct occupant *t, struct err *e) MUST_USE;
-void pool_enqueue(struct occupant *t, bool is_first);
-void pool_dequeue(struct occupant *t); /* twice is fine */
 
-/* What the job asks for can be had here, now: fills in the occupant. */
-int pool_check(struct occupant *ret, struct pool *pool, const struct vial_job *job, bool is_live,
-	       struct err *e) MUST_USE;
-
-void pool_serve_queue(struct pool *pool); /* calls back that they start, and nothing else */
+/* What the job asks for can be had here, now: fills in the occupant.  `share` may be NULL. */
+int pool_check(struct occupant *ret, struct pool *pool, struct share *share,
+	       const struct vial_job *job, bool is_live, struct err *e) MUST_USE;
 void pool_note_failure(struct kept *kept, const struct err *why); /* one could not be armed */
+
+/* ---- queue.c --------------------------------------------------------------------------- */
+
+void queue_add(struct occupant *t, bool is_first);
+void queue_remove(struct occupant *t);                                   /* twice is fine */
+unsigned queue_place(const struct occupant *t); /* 0: it does not wait */
+bool queue_has_room(const struct pool *pool, const struct share *share); /* for one more */
+/* An armed one that it may have and can use; NULL: none. */
+struct sandbox *queue_find_armed(const struct occupant *t);
+int queue_begin(struct occupant *t, struct sandbox *box, struct err *e) MUST_USE;
+/* Whoever can go on does; calls back that they start, and nothing else.  True: some wait for
+ * what is not even ordered. */
+bool queue_serve(struct pool *pool);
 
 /* ---- sandbox.c ------------------------------------------------------------------------- */
 
@@ -193,18 +178,19 @@ struct occupant_kind {
 struct occupant {
 	const struct occupant_kind *kind;
 	struct pool *pool;
+	struct share *share;
 	struct kept *kept;
 	uint64_t id;
 	struct shape shape;
 	struct sandbox *box; /* waiting: the one being armed for it, or NULL */
-	bool is_queued, is_running, is_retried, is_failed;
+	bool is_queued, is_ordered, is_counted, is_running, is_retried, is_failed;
 	bool has_gate; /* it was opened: it goes on without, should the proxy be lost */
 	struct err why; /* is_failed */
 	const struct rules *hosts; /* that it may reach, the job's; NULL: none */
 	struct gate *gate;
 	uint64_t created_us;
 	uint64_t lost_us; /* when its first sandbox was lost; 0: it was not */
-	struct link all, place; /* place: in the queue, or in due */
+	struct link all, place; /* place: in its share, in pool->ordered, or in pool->due */
 };
 
 /* It has a sandbox; that is counted once. */

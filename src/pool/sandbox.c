@@ -88,12 +88,14 @@ void sandbox_discard(struct sandbox *box)
 
 void sandbox_leave(struct sandbox *box)
 {
-	box->occupant = NULL;
+	struct occupant *t = take_ptr(&box->occupant);
+
 	if (box->state != SANDBOX_ARMING) {
 		sandbox_discard(box);
 		return;
 	}
 	box->pool->ordered_count--; /* it will be armed for somebody else */
+	t->share->ordered--;
 	kept_of(box)->ordered--;
 }
 
@@ -265,7 +267,7 @@ static void on_armed(struct sandbox *box, const int *fds, size_t *fd_count)
 		kept_of(box)->armed_count++;
 		kept_of(box)->was_armed = true;
 		pool->armed_count++;
-		pool_serve_queue(pool);
+		(void)queue_serve(pool);
 		/* One that was made to measure, and is not needed any more. */
 		if (box->state == SANDBOX_ARMED && !box->is_default)
 			sandbox_discard(box);
@@ -380,6 +382,10 @@ static void hear(struct pool *pool, const struct wire_msg *msg, int *fds, size_t
 	struct live *live =
 		box && box->state == SANDBOX_TAKEN ? live_of_occupant(box->occupant) : NULL;
 
+	if (msg->kind == WIRE_TOKENS && pool->options.on_tokens) {
+		pool->options.on_tokens(*fd_count > 0 ? fds[--*fd_count] : -1, pool->options.arg);
+		return;
+	}
 	if (!box) /* what is said of one that is gone */
 		return;
 	switch (msg->kind) {

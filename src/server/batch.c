@@ -10,6 +10,7 @@
  * depend on which was faster.
  */
 #include "lib/result_json.h"
+#include "server/admit.h"
 #include "server/batch_request.h"
 #include "server/event.h"
 #include "server/id.h"
@@ -45,7 +46,7 @@ enum probe { PROBE_NONE, PROBE_RUNNING, PROBE_DONE };
 struct batch {
 	struct server *server;
 	struct exchange *x; /* NULL: the client is gone */
-	const struct tenant *tenant;
+	struct tenant *tenant;
 	char id[ID_LEN + 1];
 	struct batch_plan plan;
 	struct stream stream;
@@ -392,7 +393,7 @@ static int start(struct batch *b, struct failure *f)
 	const struct run_events events = { .on_end = on_end, .arg = place };
 	bool is_probe = b->probe == PROBE_NONE && job->runtime->compile &&
 			batch_plan_shares(&b->plan, index);
-	if (pool_run(&place->run, b->server->pool, job, &events, &f->err) < 0) {
+	if (admit_run(&place->run, b->server, b->tenant, job, &events, f) < 0) {
 		place->run = NULL;
 		return -1;
 	}

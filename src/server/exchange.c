@@ -137,9 +137,9 @@ static void suspend(struct exchange *x)
 
 struct head {
 	const char *trace; /* "": there are several, so there is none */
-	const char *host, *origin, *type, *length, *encoding;
+	const char *host, *origin, *type, *length, *encoding, *authorization, *api_key;
 	bool expects; /* wants to hear from us before it sends its body */
-	unsigned lengths, encodings, hosts, count;
+	unsigned lengths, encodings, hosts, keys, count;
 	size_t bytes;
 };
 
@@ -169,6 +169,12 @@ static enum MHD_Result note_header(void *arg, enum MHD_ValueKind kind, const cha
 		head->expects = true;
 	} else if (strcasecmp(name, "traceparent") == 0) {
 		head->trace = head->trace ? "" : value;
+	} else if (strcasecmp(name, "Authorization") == 0) {
+		head->authorization = value;
+		head->keys++;
+	} else if (strcasecmp(name, "X-API-Key") == 0) {
+		head->api_key = value;
+		head->keys++;
 	}
 	return MHD_YES;
 }
@@ -208,6 +214,8 @@ static bool is_json(const char *type)
 	       (!type[len] || strchr("; \t", type[len]));
 }
 
+/* A name that was made to point here shows in Host; a number cannot be made to, and is no secret to
+ * those who need a token. */
 static bool answers_to(const struct http *http, const char *host)
 {
 	const struct setting_list *hosts = http->options.hosts;
@@ -217,13 +225,51 @@ static bool answers_to(const struct http *http, const char *host)
 	for (size_t i = 0; hosts && i < hosts->count; i++)
 		if (origin_is_host(host, hosts->items[i]))
 			return true;
+	return http->options.tenants->needs_token && origin_is_number(host);
+}
+
+static bool check_access(struct exchange *x, const struct head *head)
+{
+	const struct route *route = x->match.route;
+	const struct access_request r = {
+		.authorization = head->authorization,
+		.api_key = head->api_key,
+		.said = head->keys,
+		.is_unix = !x->conn->is_tcp,
+		.is_loopback = x->conn->is_loopback,
+		.scopes = route ? route->scopes : SCOPE_ANY, /* what there is not is no secret */
+	};
+	struct failure f = { .status = 0 };
+
+	if (access_check(&x->access, x->http->options.tenants, &r, &f) == 0)
+		return true;
+	refuse(x, f.status, f.err.code, "%s", f.err.msg);
+	x->failure = f;
 	return false;
+}
+
+static void check_route(struct exchange *x, const struct head *head, const char *method,
+			const char *path)
+{
+	const struct route *route = x->match.route;
+
+	if (!route && x->match.allow[0])
+		refuse(x, 405, ERR_INVALID, "%.60s takes %s, not %.20s", path, x->match.allow,
+		       method);
+	else if (!route)
+		refuse(x, 404, ERR_GONE, "there is no %.100s", path);
+	else if (route->body_max && !route->streams && !is_json(head->type) &&
+		 !(x->match.manner && x->match.manner->takes_any_type))
+		refuse(x, 415, ERR_INVALID, "a body must be application/json");
+	if (x->is_refused && x->failure.status == 415)
+		x->failure.hint = "send the header 'Content-Type: application/json'";
+	if (x->is_refused && x->failure.status == 405)
+		(void)snprintf(x->failure.allow, sizeof(x->failure.allow), "%s", x->match.allow);
 }
 
 static void check_head(struct exchange *x, const struct head *head, const char *method,
 		       const char *path)
 {
-	const struct route *route = x->match.route;
 	bool is_called = head->hosts <= 1 &&
 			 (!x->conn->is_tcp || (head->host && answers_to(x->http, head->host)));
 
@@ -243,20 +289,10 @@ static void check_head(struct exchange *x, const struct head *head, const char *
 		       head->origin);
 	else if (x->http->is_draining)
 		refuse(x, 503, ERR_BUSY, "the server is shutting down");
-	else if (!route && x->match.allow[0])
-		refuse(x, 405, ERR_INVALID, "%.60s takes %s, not %.20s", path, x->match.allow,
-		       method);
-	else if (!route)
-		refuse(x, 404, ERR_GONE, "there is no %.100s", path);
-	else if (route->body_max && !route->streams && !is_json(head->type) &&
-		 !(x->match.manner && x->match.manner->takes_any_type))
-		refuse(x, 415, ERR_INVALID, "a body must be application/json");
+	else if (check_access(x, head))
+		check_route(x, head, method, path);
 	if (!is_called && x->failure.status == 403)
 		x->failure.hint = "names that it shall answer to are listed in server.hosts";
-	if (x->is_refused && x->failure.status == 415)
-		x->failure.hint = "send the header 'Content-Type: application/json'";
-	if (x->is_refused && x->failure.status == 405)
-		(void)snprintf(x->failure.allow, sizeof(x->failure.allow), "%s", x->match.allow);
 }
 
 static void refuse_length(struct exchange *x)
@@ -283,7 +319,7 @@ static struct exchange *exchange_create(struct http *http, struct MHD_Connection
 		.http = http,
 		.conn = info->socket_context,
 		.mhd = mhd,
-		.tenant = &tenant_local,
+		.access.tenant = http->options.tenants->local,
 		.discard_max = DISCARD_MAX,
 		.begin_us = loop_now(),
 	};
@@ -502,7 +538,7 @@ static void tell_end(const struct exchange *x, enum MHD_RequestTerminationCode w
 		.method = x->method,
 		.path = x->path,
 		.request_id = x->request_id,
-		.tenant = x->tenant,
+		.tenant = x->access.tenant,
 		.trace = &x->trace,
 		.status = x->is_answered ? x->status : 0,
 		.is_cut = why != MHD_REQUEST_TERMINATED_COMPLETED_OK,
@@ -607,9 +643,19 @@ const char *exchange_request_id(const struct exchange *x)
 	return x->request_id;
 }
 
-const struct tenant *exchange_tenant(const struct exchange *x)
+struct tenant *exchange_tenant(const struct exchange *x)
 {
-	return x->tenant;
+	return x->access.tenant;
+}
+
+unsigned exchange_rights(const struct exchange *x)
+{
+	return x->access.rights;
+}
+
+bool exchange_sees(const struct exchange *x, const struct tenant *tenant)
+{
+	return x->access.tenant == tenant || (x->access.rights & SCOPE_ADMIN);
 }
 
 void exchange_drop_body(struct exchange *x)
@@ -719,6 +765,7 @@ static void fail_now(struct exchange *x, const struct failure *f)
 {
 	struct buf text = BUF_INIT(8192);
 	struct json j = { .out = &text };
+	char seconds[16];
 
 	json_open(&j, NULL, '{');
 	if (x->match.manner)
@@ -740,8 +787,11 @@ static void fail_now(struct exchange *x, const struct failure *f)
 	struct MHD_Response *response = response_of(x, &text);
 	if (response && f->allow[0])
 		(void)add_header(response, "Allow", f->allow);
+	if (response && f->challenge)
+		(void)add_header(response, "WWW-Authenticate", f->challenge);
+	(void)snprintf(seconds, sizeof(seconds), "%u", f->retry_after ? f->retry_after : 1);
 	if (response && f->err.code == ERR_BUSY)
-		(void)add_header(response, "Retry-After", "1");
+		(void)add_header(response, "Retry-After", seconds);
 	respond(x, failure_status(f), "application/json", response);
 	tell_done(x, true);
 }

@@ -31,9 +31,11 @@ int failure_at(struct failure *f, const char *field, const char *fmt, ...)
 void failure_json(struct json *j, const char *key, const struct failure *f)
 {
 	json_open(j, key, '{');
-	json_string(j, "code", err_code_name(f->err.code));
+	json_string(j, "code", f->code ? f->code : err_code_name(f->err.code));
 	json_string(j, "message", f->err.msg);
 	json_string(j, "field", f->field[0] ? f->field : NULL);
 	json_string(j, "hint", f->hint);
+	if (f->quota)
+		json_string(j, "quota", f->quota);
 	json_close(j);
 }

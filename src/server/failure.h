@@ -14,6 +14,10 @@ struct failure {
 	char field[128];  /* the member of the request that is wrong; "": none */
 	const char *hint; /* what to do about it; NULL: nothing to add */
 	char allow[64];   /* with 405: the methods there are */
+	const char *code;      /* where it is more particular than that of `err`; NULL: it is not */
+	const char *quota;     /* of the tenant, that is used up; NULL: none */
+	unsigned retry_after;  /* seconds; 0: one, if it is busy */
+	const char *challenge; /* of WWW-Authenticate; NULL: none */
 };
 
 unsigned failure_status(const struct failure *f);

@@ -189,7 +189,8 @@ int http_add(struct http *http, int fd, bool is_tls, struct err *e)
 			       .from = network,
 			       .deadline.on_due = on_deadline,
 			       .is_tls = is_tls,
-			       .is_tcp = from.ss_family != AF_UNIX };
+			       .is_tcp = from.ss_family != AF_UNIX,
+			       .is_loopback = address_is_loopback(&from) };
 	if (conn->is_tcp) /* an answer leaves in one piece, a stream as it comes */
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 	TAILQ_INSERT_TAIL(&http->conns, conn, link);

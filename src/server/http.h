@@ -19,9 +19,9 @@
 #include "base/buf.h"
 #include "base/loop.h"
 #include "lib/settings.h"
+#include "server/access.h"
 #include "server/failure.h"
 #include "server/route.h"
-#include "server/tenant.h"
 #include "server/trace.h"
 
 struct http;
@@ -42,6 +42,7 @@ struct exchange_end {
 
 struct http_options {
 	const struct route *routes;
+	struct tenants *tenants;          /* who may ask */
 	void *arg;                /* of the handlers */
 	unsigned connections_max; /* more wait in the kernel's queue */
 	unsigned per_address_max; /* of them from one address that is not loopback; 0: any number */
@@ -95,7 +96,10 @@ bool exchange_accepts(const struct exchange *x, const char *type);
 const char *exchange_header(const struct exchange *x, const char *name); /* NULL: not there */
 const char *exchange_query(const struct exchange *x, const char *name);  /* likewise */
 const char *exchange_request_id(const struct exchange *x); /* the client's own, or one of ours */
-const struct tenant *exchange_tenant(const struct exchange *x);
+struct tenant *exchange_tenant(const struct exchange *x);
+unsigned exchange_rights(const struct exchange *x); /* enum scope */
+/* Whether what is that tenant's exists for whoever asks: it is that one, or an administrator. */
+bool exchange_sees(const struct exchange *x, const struct tenant *tenant);
 /* One more header of the answer; before the answer. */
 void exchange_add_header(struct exchange *x, const char *name, const char *value);
 

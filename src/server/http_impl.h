@@ -28,7 +28,7 @@ struct conn {
 	struct http *http;
 	int fd; /* libmicrohttpd's */
 	struct in6_addr from; /* its network, for TCP from elsewhere; else all zero */
-	bool is_tcp, is_tls;
+	bool is_tcp, is_tls, is_loopback;
 	bool is_busy; /* has an exchange */
 	bool is_garbled; /* an escape in the address of its request means nothing */
 	struct timer deadline;
@@ -70,7 +70,7 @@ struct exchange {
 	struct conn *conn;
 	struct MHD_Connection *mhd;
 	struct route_match match;
-	const struct tenant *tenant;
+	struct access access;
 	char request_id[REQUEST_ID_MAX + 1];
 	char method[METHOD_MAX], path[PATH_NOTE_MAX];
 	struct trace trace;

@@ -203,6 +203,31 @@ static void egress_happened(const struct egress_event *event, uint64_t id, void 
 	logged_egress(arg, event, id);
 }
 
+/* A file with a mistake changes nothing: what was revoked before stays so. */
+static void on_tokens(int fd, void *arg)
+{
+	struct server *s = arg;
+	auto_close int owned = fd;
+	struct tokens *tokens = NULL;
+	struct err e;
+
+	if (tokens_read(&tokens, fd, &e) < 0 || tenants_renew(&s->tenants, tokens, &e) < 0)
+		(void)fprintf(stderr, "vial-server: tokens: %s; the old ones stay\n", e.msg);
+}
+
+static int open_tenants(struct server *s, struct err *e)
+{
+	struct tokens *tokens = NULL;
+	char path[TOKENS_PATH_MAX] = "";
+
+	if (tokens_path(path, s->host->config, e) < 0 || tokens_load(&tokens, path, e) < 0)
+		return err_context(e, "tokens");
+	if (tenants_open(&s->tenants, s->host->config, s->pool, tokens, e) < 0)
+		return -1;
+	memcpy(s->tenants.path, path, sizeof(path));
+	return 0;
+}
+
 /* The operator's file with the keeper's rights, then what is in effect of it. */
 static int open_host(struct process *p, const struct words *w, struct err *e)
 {
@@ -224,9 +249,13 @@ static int open_server(struct server *s, const struct words *w, struct err *e)
 	const struct pool_options pool = { .armed_min = (unsigned)settings->armed,
 					   .boxes_max = (unsigned)settings->max,
 					   .queue_max = (unsigned)settings->queue,
+					   .on_tokens = on_tokens,
 					   .on_egress = egress_happened,
 					   .arg = s };
-	struct http_options http = { .routes = routes, .arg = s, .on_end = exchange_ended };
+	struct http_options http = { .routes = routes,
+				     .tenants = &s->tenants,
+				     .arg = s,
+				     .on_end = exchange_ended };
 
 	setup_http(&http, s);
 	s->heartbeat_ms = s->host->config->server->heartbeat;
@@ -239,7 +268,7 @@ static int open_server(struct server *s, const struct words *w, struct err *e)
 		return -1;
 	if (name_environments(&s->environments, w, e) < 0 ||
 	    pool_create(&s->pool, s->loop, KEEPER_FD, s->host, &s->environments, &pool, e) < 0 ||
-	    http_create(&s->http, s->loop, &http, e) < 0 ||
+	    open_tenants(s, e) < 0 || http_create(&s->http, s->loop, &http, e) < 0 ||
 	    idempotency_create(&s->idempotency, s->loop,
 			       s->host->config->server->idempotency_window, e) < 0 ||
 	    metrics_create(&s->metrics, &s->environments, routes, e) < 0)
@@ -260,8 +289,9 @@ static int open_shelf(struct server *s, struct err *e)
 		return 0;
 	if (shelver_start(&shelver, &dir, s->loop, path, e) < 0)
 		return err_context(e, "output_data_path");
-	shelf_load(&s->shelf, dir, &note);
-	s->shelf.shelver = shelver; /* from here on: what is there need not be written */
+	struct shelf *shelf = &s->tenants.local->shelf; /* other tenants' files are nobody's here */
+	shelf_load(shelf, dir, &note);
+	shelf->shelver = shelver; /* from here on: what is there need not be written */
 	if (note.len)
 		(void)fprintf(stderr, "vial-server: %s: %s", path, buf_str(&note));
 	return 0;
@@ -325,8 +355,8 @@ static void finish(struct process *p)
 	sessions_forget(s);
 	snippets_forget(s);
 	history_free(s->history);
-	shelver_free(s->shelf.shelver);
-	shelf_done(&s->shelf);
+	shelver_free(s->tenants.local ? s->tenants.local->shelf.shelver : NULL);
+	tenants_done(&s->tenants);
 	versions_free(s->versions);
 	idempotency_free(s->idempotency);
 	metrics_free(s->metrics);

@@ -11,20 +11,45 @@ static bool is_port(const char *text)
 	return digits >= 1 && digits <= 5 && !text[digits];
 }
 
-bool origin_is_local_host(const char *host)
+/* The host without its port; false: it is none. */
+static bool name_of(char *ret, size_t size, const char *host)
 {
 	size_t len = strcspn(host, host[0] == '[' ? "]" : ":");
-	char name[16];
-	struct in_addr address;
 
 	len += host[len] == ']';
-	if (len >= sizeof(name) || (host[len] && (host[len] != ':' || !is_port(host + len + 1))))
+	if (len >= size || (host[len] && (host[len] != ':' || !is_port(host + len + 1))))
 		return false;
-	memcpy(name, host, len);
-	name[len] = '\0';
+	memcpy(ret, host, len);
+	ret[len] = '\0';
+	return true;
+}
+
+bool origin_is_local_host(const char *host)
+{
+	struct in_addr address;
+	char name[16];
+
+	if (!name_of(name, sizeof(name), host))
+		return false;
 	if (strcasecmp(name, "localhost") == 0 || strcmp(name, "[::1]") == 0)
 		return true;
 	return inet_pton(AF_INET, name, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
+}
+
+bool origin_is_number(const char *host)
+{
+	struct in6_addr address;
+	char name[64];
+
+	if (!name_of(name, sizeof(name), host))
+		return false;
+	size_t len = strlen(name);
+	if (name[0] != '[')
+		return inet_pton(AF_INET, name, &address) == 1;
+	if (name[len - 1] != ']')
+		return false;
+	name[len - 1] = '\0';
+	return inet_pton(AF_INET6, name + 1, &address) == 1;
 }
 
 bool origin_is_host(const char *host, const char *name)

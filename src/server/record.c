@@ -63,6 +63,7 @@ void record_exception(struct record *ret, struct record_said *said, struct slice
 void record_ended(struct server *s, const struct record *r)
 {
 	s->ended[r->outcome]++;
+	tenant_charge_cpu(r->tenant, r->cpu_ms);
 	metrics_note_run(s->metrics, r);
 	logged_run(&s->log, r);
 	history_keep(s->history, r);

@@ -16,7 +16,7 @@ struct record {
 	const char *session; /* NULL: none */
 	const char *parent;  /* of a session that was forked from it; NULL: none */
 	const char *request; /* the id of the request; "" when it is gone */
-	const struct tenant *tenant;
+	struct tenant *tenant;
 	const struct environment *environment;
 	const char *code; /* NULL: not at hand */
 	size_t code_len;

@@ -6,6 +6,7 @@
  * its run with it.
  */
 #include "lib/result_json.h"
+#include "server/admit.h"
 #include "server/event.h"
 #include "server/idempotency.h"
 #include "server/record.h"
@@ -22,7 +23,7 @@ struct call {
 	struct server *server;
 	struct exchange *x; /* NULL: the client is gone */
 	struct run *run;
-	const struct tenant *tenant;
+	struct tenant *tenant;
 	struct stream stream;
 	LIST_ENTRY(call) link;
 };
@@ -179,7 +180,7 @@ static int start(struct call *c, struct vial_job *job, struct failure *f)
 		vial_job_free(job);
 		return err_set(&f->err, ERR_INVALID, "not over HTTP: %s", refused);
 	}
-	return pool_run(&c->run, c->server->pool, job, &events, &f->err);
+	return admit_run(&c->run, c->server, c->tenant, job, &events, f);
 }
 
 void runs_post(struct exchange *x, void *arg)
@@ -228,14 +229,25 @@ void runs_forget(struct server *s)
 
 /* ---- all of them ----------------------------------------------------------------------- */
 
+struct listing {
+	struct json *j;
+	const struct server *server;
+	const struct exchange *x; /* who asks */
+};
+
 static void write_run(const struct run_state *state, void *arg)
 {
-	struct json *j = arg;
+	const struct tenant *tenant = holder_of(state->share, struct tenant, share);
+	const struct listing *list = arg;
+	struct json *j = list->j;
 	char id[24];
 
+	if (!exchange_sees(list->x, tenant))
+		return;
 	(void)snprintf(id, sizeof(id), "%" PRIu64, state->id);
 	json_open(j, NULL, '{');
 	json_string(j, "id", id);
+	json_string(j, "tenant", tenant->name);
 	json_string(j, "environment", state->environment);
 	json_string(j, "state", state->state);
 	json_double(j, "seconds", state->seconds);
@@ -245,17 +257,20 @@ static void write_run(const struct run_state *state, void *arg)
 
 static void write_runs(struct json *j, void *arg)
 {
-	const struct server *s = arg;
+	struct listing *list = arg;
 
+	list->j = j;
 	json_open(j, "runs", '[');
-	pool_visit_runs(s->pool, write_run, j);
-	steps_write(j, s);
+	pool_visit_runs(list->server->pool, write_run, list);
+	steps_write(j, list->server, list->x);
 	json_close(j);
 }
 
 void runs_get(struct exchange *x, void *arg)
 {
-	reply_object(x, write_runs, arg);
+	struct listing list = { .server = arg, .x = x };
+
+	reply_object(x, write_runs, &list);
 }
 
 static void write_killed(struct json *j, void *arg)
@@ -268,13 +283,17 @@ void runs_delete(struct exchange *x, void *arg)
 {
 	struct server *s = arg;
 	const char *id = exchange_id(x);
+	const struct tenant *own = exchange_tenant(x);
+	/* The administrator's is anybody's. */
+	const struct share *share = exchange_sees(x, NULL) ? NULL : &own->share;
 	struct failure f = { .status = 0 };
 	char *end = NULL;
 
 	errno = 0;
 	uint64_t number = strtoull(id, &end, 10);
 	bool is_number = id[0] >= '0' && id[0] <= '9' && !*end && errno == 0;
-	if ((is_number ? pool_kill(s->pool, number, &f.err) : steps_cancel(s, id, &f.err)) < 0 &&
+	if ((is_number ? pool_kill(s->pool, share, number, &f.err)
+		       : steps_cancel(s, x, id, &f.err)) < 0 &&
 	    !idempotency_abandon(s->idempotency, exchange_tenant(x), id)) {
 		exchange_fail(x, &f);
 		return;

@@ -6,7 +6,6 @@
 #include "pool/pool.h"
 #include "server/http.h"
 #include "server/log.h"
-#include "server/shelf.h"
 
 #include <sys/queue.h>
 
@@ -46,7 +45,7 @@ struct server {
 	unsigned session_count;
 	size_t session_bytes; /* of the requests that they are made from */
 	LIST_HEAD(, snippet) snippets;
-	struct shelf shelf; /* of POST /execute */
+	struct tenants tenants;
 	struct versions *versions; /* of the languages */
 };
 
@@ -78,6 +77,8 @@ void languages_get(struct exchange *x, void *arg);
 void session_terminal_get(struct exchange *x, void *arg);
 void openapi_get(struct exchange *x, void *arg);
 void environments_get(struct exchange *x, void *arg);
+void tenant_get(struct exchange *x, void *arg);
+void tokens_get(struct exchange *x, void *arg);
 void health_get(struct exchange *x, void *arg);
 void ready_get(struct exchange *x, void *arg);
 void history_get(struct exchange *x, void *arg);
@@ -97,9 +98,11 @@ void sessions_forget(struct server *s); /* likewise */
 void terminals_leave(struct server *s); /* clients at terminals are told to go */
 void batches_forget(struct server *s);  /* likewise */
 
-/* The steps of sessions among the runs: listed, and ended; ERR_GONE: no such step. */
-void steps_write(struct json *j, const struct server *s);
-int steps_cancel(struct server *s, const char *id, struct err *e) MUST_USE;
+/* The steps of sessions among the runs, as far as whoever asks can see them: listed, and ended;
+ * ERR_GONE: no such step. */
+void steps_write(struct json *j, const struct server *s, const struct exchange *x);
+int steps_cancel(struct server *s, const struct exchange *x, const char *id,
+		 struct err *e) MUST_USE;
 
 const char *warmth_name(enum warmth warmth); /* "cold", "parked", "fork" */
 

@@ -206,7 +206,7 @@ static int start_interpreter(struct session *s, struct failure *f)
 		interpreter_free(in);
 		return -1;
 	}
-	if (pool_live(&in->live, s->server->pool, job, &events, &f->err) < 0) {
+	if (pool_live(&in->live, s->server->pool, &s->tenant->share, job, &events, &f->err) < 0) {
 		loop_cancel_timer(s->server->loop, &s->starting);
 		interpreter_free(in);
 		if (f->err.code == ERR_INVALID && !f->field[0])
@@ -396,7 +396,20 @@ static int read_body(struct session *s, const char *body, size_t len, struct fai
 	return session_options_read(&s->options, s->body.data, s->body.len, f);
 }
 
-int session_create(struct session **ret, struct server *server, const struct tenant *tenant,
+/* What it may hold is its tenant's from now on. */
+static int admit(struct session *s, struct failure *f)
+{
+	s->storage = s->limits.workspace_bytes + s->body.len;
+	if (tenant_admit_cpu(s->tenant, f) < 0 ||
+	    tenant_admit_session(s->tenant, s->storage, f) < 0)
+		return -1;
+	if (start_interpreter(s, f) == 0)
+		return 0;
+	tenant_release_session(s->tenant, s->storage);
+	return -1;
+}
+
+int session_create(struct session **ret, struct server *server, struct tenant *tenant,
 		   const char *body, size_t len, struct failure *f)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -412,8 +425,7 @@ int session_create(struct session **ret, struct server *server, const struct ten
 			       .pause.on_due = on_pause };
 	TAILQ_INIT(&s->steps);
 	TAILQ_INIT(&s->waiters);
-	if (read_body(s, body, len, f) < 0 || id_make(s->id, &f->err) < 0 ||
-	    start_interpreter(s, f) < 0) {
+	if (read_body(s, body, len, f) < 0 || id_make(s->id, &f->err) < 0 || admit(s, f) < 0) {
 		buf_done(&s->body);
 		session_options_done(&s->options);
 		free(s);
@@ -441,6 +453,7 @@ void session_free(struct session *s)
 	loop_cancel_timer(server->loop, &s->pause);
 	LIST_REMOVE(s, link);
 	server->session_count--;
+	tenant_release_session(s->tenant, s->storage);
 	server->session_bytes -= s->body.len;
 	buf_done(&s->body);
 	buf_done(&s->name);

@@ -50,7 +50,8 @@ struct session {
 	struct server *server;
 	char id[ID_LEN + 1];
 	struct buf name; /* what its tenant calls it, on a route of another system; empty: none */
-	const struct tenant *tenant;
+	struct tenant *tenant;
+	uint64_t storage; /* of the tenant's quota */
 	const struct environment *environment;
 	struct limits limits; /* timeout, cpu-time and output: of each step */
 	struct session_options options;
@@ -114,7 +115,7 @@ struct step_end {
 /* ---- session.c ------------------------------------------------------------------------- */
 
 /* `body` is that of the request.  It has an interpreter, which is not ready yet. */
-int session_create(struct session **ret, struct server *server, const struct tenant *tenant,
+int session_create(struct session **ret, struct server *server, struct tenant *tenant,
 		   const char *body, size_t len, struct failure *f) MUST_USE;
 void session_free(struct session *s); /* nobody is told */
 
@@ -148,10 +149,10 @@ void reply_session(struct exchange *x, unsigned status, const struct session *s)
 struct session *session_of(struct exchange *x, struct server *server);
 
 /* That of a tenant with this name; NULL: none. */
-struct session *sessions_named(const struct server *server, const struct tenant *tenant,
+struct session *sessions_named(const struct server *server, struct tenant *tenant,
 			       const char *name);
 /* session_create(), unless there are too many. */
-int sessions_make(struct session **ret, struct server *server, const struct tenant *tenant,
+int sessions_make(struct session **ret, struct server *server, struct tenant *tenant,
 		  const char *body, size_t len, struct failure *f) MUST_USE;
 int session_has_room(const struct session *s, struct failure *f) MUST_USE; /* for a step */
 

@@ -33,6 +33,7 @@ static void write_session(struct json *j, const char *key, const struct session 
 	json_string(j, "id", s->id);
 	if (s->name.len)
 		json_bytes(j, "name", buf_str(&s->name), s->name.len);
+	json_string(j, "tenant", s->tenant->name);
 	json_string(j, "environment", s->environment->name);
 	json_string(j, "language", s->environment->tool.runtime->name);
 	json_string(j, "state", session_state(s));
@@ -67,21 +68,21 @@ struct session *session_of(struct exchange *x, struct server *server)
 	struct session *s;
 
 	LIST_FOREACH(s, &server->sessions, link)
-	if (strcmp(s->id, id) == 0)
+	if (strcmp(s->id, id) == 0 && exchange_sees(x, s->tenant))
 		return s;
 	(void)err_set(&f.err, ERR_GONE, "there is no session '%.40s', or no longer", id);
 	exchange_fail(x, &f);
 	return NULL;
 }
 
-static struct step *find_step(const struct server *server, const char *id)
+static struct step *find_step(const struct server *server, const struct exchange *x, const char *id)
 {
 	struct session *s;
 	struct step *step;
 
 	LIST_FOREACH(s, &server->sessions, link)
 	TAILQ_FOREACH(step, &s->steps, link)
-	if (strcmp(step->id, id) == 0)
+	if (strcmp(step->id, id) == 0 && exchange_sees(x, s->tenant))
 		return step;
 	return NULL;
 }
@@ -110,7 +111,7 @@ static int take_body(struct buf *ret, struct exchange *x, struct failure *f)
 
 /* ---- sessions -------------------------------------------------------------------------- */
 
-int sessions_make(struct session **ret, struct server *server, const struct tenant *tenant,
+int sessions_make(struct session **ret, struct server *server, struct tenant *tenant,
 		  const char *body, size_t len, struct failure *f)
 {
 	if (server->session_count >= SESSIONS_MAX)
@@ -118,7 +119,7 @@ int sessions_make(struct session **ret, struct server *server, const struct tena
 	return session_create(ret, server, tenant, body, len, f);
 }
 
-struct session *sessions_named(const struct server *server, const struct tenant *tenant,
+struct session *sessions_named(const struct server *server, struct tenant *tenant,
 			       const char *name)
 {
 	struct session *s;
@@ -150,20 +151,28 @@ void sessions_post(struct exchange *x, void *arg)
 	}
 }
 
+struct listing {
+	const struct server *server;
+	const struct exchange *x; /* who asks */
+};
+
 static void write_sessions(struct json *j, void *arg)
 {
-	const struct server *server = arg;
+	const struct listing *list = arg;
 	const struct session *s;
 
 	json_open(j, "sessions", '[');
-	LIST_FOREACH(s, &server->sessions, link)
-	write_session(j, NULL, s);
+	LIST_FOREACH(s, &list->server->sessions, link)
+	if (exchange_sees(list->x, s->tenant))
+		write_session(j, NULL, s);
 	json_close(j);
 }
 
 void sessions_get(struct exchange *x, void *arg)
 {
-	reply_object(x, write_sessions, arg);
+	struct listing list = { arg, x };
+
+	reply_object(x, write_sessions, &list);
 }
 
 void session_get(struct exchange *x, void *arg)
@@ -337,7 +346,7 @@ static bool read_number(uint64_t *ret, const char *text)
 
 void run_calls_post(struct exchange *x, void *arg)
 {
-	struct step *step = find_step(arg, exchange_id(x));
+	struct step *step = find_step(arg, x, exchange_id(x));
 	struct failure f = { .status = 0 };
 	auto_buf struct buf body = BUF_INIT(STEP_BODY_MAX), message = BUF_INIT(LIVE_LINE_MAX);
 	auto_buf struct buf text = BUF_INIT(128);
@@ -358,16 +367,15 @@ void run_calls_post(struct exchange *x, void *arg)
 	exchange_reply(x, 200, &text);
 }
 
-void steps_write(struct json *j, const struct server *server)
+static void write_steps(struct json *j, const struct session *s)
 {
-	const struct session *s;
 	const struct step *step;
 
-	LIST_FOREACH(s, &server->sessions, link)
 	TAILQ_FOREACH(step, &s->steps, link)
 	{
 		json_open(j, NULL, '{');
 		json_string(j, "id", step->id);
+		json_string(j, "tenant", s->tenant->name);
 		json_string(j, "session", s->id);
 		json_string(j, "environment", s->environment->name);
 		json_string(j, "state", step->is_running ? "running" : "waiting");
@@ -377,9 +385,18 @@ void steps_write(struct json *j, const struct server *server)
 	}
 }
 
-int steps_cancel(struct server *server, const char *id, struct err *e)
+void steps_write(struct json *j, const struct server *server, const struct exchange *x)
 {
-	struct step *step = find_step(server, id);
+	const struct session *s;
+
+	LIST_FOREACH(s, &server->sessions, link)
+	if (exchange_sees(x, s->tenant))
+		write_steps(j, s);
+}
+
+int steps_cancel(struct server *server, const struct exchange *x, const char *id, struct err *e)
+{
+	struct step *step = find_step(server, x, id);
 
 	if (!step)
 		return err_set(e, ERR_GONE, "there is no run '%.40s'", id);

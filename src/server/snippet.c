@@ -1,6 +1,7 @@
 #include "server/snippet.h"
 
 #include "base/utf8.h"
+#include "server/admit.h"
 #include "server/record.h"
 
 #include <string.h>
@@ -152,7 +153,7 @@ static void on_end(const struct vial_result *result, const struct err *e, void *
 	if (result)
 		record(s, run, result);
 	if (result && s->loan && result->outcome != VIAL_CANCELLED)
-		shelf_return(&s->server->shelf, s->loan, result, &note);
+		shelf_return(&s->tenant->shelf, s->loan, result, &note);
 	if (!s->x || !result) {
 		if (s->x)
 			exchange_fail(s->x, &(struct failure){ .err = *e });
@@ -161,7 +162,7 @@ static void on_end(const struct vial_result *result, const struct err *e, void *
 	}
 	s->status = s->render(&s->text, s, result, &note);
 	s->wait.on_done = on_written;
-	if (!s->loan || !shelver_wait(s->server->shelf.shelver, &s->wait))
+	if (!s->loan || !shelver_wait(s->tenant->shelf.shelver, &s->wait))
 		send_answer(s);
 }
 
@@ -202,7 +203,7 @@ static int make_job(struct vial_job **ret, struct snippet *s, struct err *e)
 	if (job->limits.cpu_ms < s->timeout_ms)
 		job->limits.cpu_ms = s->timeout_ms;
 	if (set_program(s, job, e) < 0 ||
-	    (s->keeps_files && shelf_lend(&s->loan, &s->server->shelf, job, e) < 0))
+	    (s->keeps_files && shelf_lend(&s->loan, &s->tenant->shelf, job, e) < 0))
 		return -1;
 	const char *refused = pool_refuses(job);
 	if (refused)
@@ -219,7 +220,7 @@ static void start(struct snippet *s)
 
 	exchange_on_gone(s->x, NULL, NULL);
 	if (make_job(&job, s, &f.err) < 0 ||
-	    pool_run(&s->run, s->server->pool, job, &events, &f.err) < 0) {
+	    admit_run(&s->run, s->server, s->tenant, job, &events, &f) < 0) {
 		exchange_fail(s->x, &f);
 		snippet_free(s);
 		return;

@@ -11,7 +11,7 @@
 struct snippet {
 	struct server *server;
 	const char *kind; /* of its record */
-	const struct tenant *tenant;
+	struct tenant *tenant;
 	struct exchange *x; /* NULL: the client is gone */
 	struct run *run;    /* NULL: not now */
 	char *body;         /* a copy of the request's, until it is started */

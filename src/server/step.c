@@ -110,8 +110,9 @@ static void on_grace(struct timer *t);
 int step_create(struct step **ret, struct session *s, struct exchange *x,
 		struct step_request *request, struct failure *f)
 {
+	if (tenant_admit_cpu(s->tenant, f) < 0)
+		return -1;
 	struct step *step = calloc(1, sizeof(*step));
-
 	if (!step)
 		return err_sys(&f->err, "step");
 	*step = (struct step){ .session = s,

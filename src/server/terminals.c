@@ -31,7 +31,7 @@ struct desk { /* a client at a terminal */
 	struct websocket *socket;
 	struct terminal *terminal; /* NULL: it has ended */
 	char session[ID_LEN + 1], id[ID_LEN + 1], request[ID_LEN * 2 + 1];
-	const struct tenant *tenant;
+	struct tenant *tenant;
 	const struct environment *environment;
 	uint64_t start_us;
 	struct buf input; /* what the terminal has not taken yet */

@@ -24,7 +24,7 @@ def verbs():
 def commands():
     """Verbs, and the verbs below them."""
     found = verbs()
-    for verb in ("config", "env", "session"):
+    for verb in ("config", "env", "session", "token"):
         text = subprocess.run([cli.VIAL, verb, "--help"], capture_output=True, text=True,
                               check=True).stdout
         found += [verb + " " + name for name in

@@ -173,7 +173,7 @@ class Going(daemon.Case):
         response = self.stream(self.code)
         number = json.loads(response.readline())["id"]
         run = next(run for run in self.daemon.runs() if run["id"] == number)
-        self.assertEqual(set(run), {"id", "environment", "state", "seconds", "memory"})
+        self.assertEqual(set(run), {"id", "tenant", "environment", "state", "seconds", "memory"})
         self.assertEqual(run["environment"], "python")
         self.assertEqual(self.daemon.ask("DELETE", "/v1/runs/" + number)[0], 200)
         events = [json.loads(line) for line in response]

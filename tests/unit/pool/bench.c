@@ -117,7 +117,7 @@ int start(struct told *t, struct bench *b, struct vial_job *job)
 	const struct run_events events = { on_output, on_end, t };
 
 	*t = (struct told){ .bench = b };
-	if (pool_run(&t->run, b->pool, job, &events, &b->e) < 0)
+	if (pool_run(&t->run, b->pool, b->share, job, &events, &b->e) < 0)
 		return -1;
 	b->waiting++;
 	return 0;

@@ -16,6 +16,7 @@ struct bench {
 	struct environments environments;
 	struct standin keeper;
 	struct pool *pool;
+	struct share *share; /* of the runs to come; NULL: nobody's in particular */
 	int socket;
 	unsigned waiting; /* for so many ends */
 	bool frees;       /* the pool, at the first of them */

@@ -88,7 +88,7 @@ static int start_live(struct heard *h, struct bench *b, const char *driver)
 		vial_job_free(job);
 		return -1;
 	}
-	return pool_live(&h->live, b->pool, job, &events, &b->e);
+	return pool_live(&h->live, b->pool, NULL, job, &events, &b->e);
 }
 
 #define UNTIL(condition)                                                                           \
@@ -464,7 +464,7 @@ TEST(all_end_with_the_keeper)
 	CHECK(!starting.has_end);
 	CHECK_STR(starting.why.msg, "the sandbox was lost");
 	CHECK_INT(vial_job_create(&job, b.host, "python", (struct vial_error *)&b.e), 0);
-	CHECK_INT(pool_live(&ready.live, b.pool, job, &events, &b.e), -1);
+	CHECK_INT(pool_live(&ready.live, b.pool, NULL, job, &events, &b.e), -1);
 	CHECK_STR(b.e.msg, "the keeper is gone");
 }
 
@@ -539,10 +539,10 @@ TEST(not_every_job_can_live)
 
 	OPEN(&b, &on_demand);
 	CHECK_INT(vial_job_create(&job, b.host, "c", (struct vial_error *)&b.e), 0);
-	CHECK_INT(pool_live(&h.live, b.pool, job, &events, &b.e), -1);
+	CHECK_INT(pool_live(&h.live, b.pool, NULL, job, &events, &b.e), -1);
 	CHECK_INT(b.e.code, ERR_INVALID);
 	CHECK_STR(b.e.msg, "C has no sessions (bash, javascript, python, ruby have)");
 	CHECK_INT(new_job(&job, &b, ENV_PYTHON, "x"), 0);
-	CHECK_INT(pool_live(&h.live, b.pool, job, &events, &b.e), -1);
+	CHECK_INT(pool_live(&h.live, b.pool, NULL, job, &events, &b.e), -1);
 	CHECK_INT(b.e.code, ERR_INVALID);
 }

@@ -322,8 +322,8 @@ TEST(a_run_can_be_killed_by_its_number)
 	OPEN(&b, &on_demand);
 	CHECK_RUN(start_code(&t, &b, ENV_PYTHON, "sleep 60\n"));
 	pass_time(&b, 100);
-	CHECK(pool_kill(b.pool, run_id(t.run) + 1, &b.e) == -1 && b.e.code == ERR_GONE);
-	CHECK_RUN(pool_kill(b.pool, run_id(t.run), &b.e));
+	CHECK(pool_kill(b.pool, NULL, run_id(t.run) + 1, &b.e) == -1 && b.e.code == ERR_GONE);
+	CHECK_RUN(pool_kill(b.pool, NULL, run_id(t.run), &b.e));
 	CHECK_RUN(serve(&b, 5000));
 	CHECK_RESULT(t);
 	CHECK_INT(t.result.outcome, VIAL_CANCELLED);

@@ -12,6 +12,8 @@
 struct fixture {
 	struct loop *loop;
 	struct http *http;
+	struct config *config;
+	struct tenants tenants;
 	struct exchange *waiting; /* of GET /later and GET /stream */
 	int gone, idle;
 	size_t room, poured;    /* of PUT /pour */
@@ -206,6 +208,7 @@ static int fixture_open(struct fixture *f, struct err *e)
 {
 	const struct http_options options = {
 		.routes = toy_routes,
+		.tenants = &f->tenants,
 		.arg = f,
 		.connections_max = 10,
 		.bodies_max = 1500000,
@@ -217,7 +220,10 @@ static int fixture_open(struct fixture *f, struct err *e)
 	*f = (struct fixture){ .client = -1,
 			       .patience.on_due = on_patience,
 			       .got = BUF_INIT(8u << 20) };
-	if (loop_create(&f->loop, e) < 0 || http_create(&f->http, f->loop, &options, e) < 0)
+	struct tokens *none;
+	if (config_parse(&f->config, "", 0, e) < 0 || tokens_parse(&none, "", 0, e) < 0 ||
+	    tenants_open(&f->tenants, f->config, NULL, none, e) < 0 ||
+	    loop_create(&f->loop, e) < 0 || http_create(&f->http, f->loop, &options, e) < 0)
 		return -1;
 	return connect_client(f, e);
 }
@@ -234,6 +240,8 @@ static void fixture_close(struct fixture *f)
 	if (f->loop)
 		hang_up(f);
 	http_free(f->http);
+	tenants_done(&f->tenants);
+	config_free(f->config);
 	loop_free(f->loop);
 	buf_done(&f->got);
 }

@@ -57,3 +57,16 @@ TEST(a_name_of_ours_is_known_with_any_port)
 	CHECK(!origin_is_host("vial.example.org:x", "vial.example.org"));
 	CHECK(!origin_is_host("vial.example.or", "vial.example.org"));
 }
+
+TEST(a_number_is_nobodys_name)
+{
+	CHECK(origin_is_number("10.0.0.7"));
+	CHECK(origin_is_number("10.0.0.7:6000"));
+	CHECK(origin_is_number("[2001:db8::1]:6000"));
+	CHECK(!origin_is_number("10.0.0.7.nip.io"));
+	CHECK(!origin_is_number("2130706433"));
+	CHECK(!origin_is_number("[2001:db8::1"));
+	CHECK(!origin_is_number("[]"));
+	CHECK(!origin_is_number("vial.example"));
+	CHECK(!origin_is_number(""));
+}

@@ -1,0 +1,98 @@
+#include "server/access.h"
+
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+static int unauthorized(struct failure *f, bool was_said, const char *text)
+{
+	f->status = 401;
+	f->code = "unauthorized";
+	f->challenge = was_said ? "Bearer realm=\"vial\", error=\"invalid_token\""
+				: "Bearer realm=\"vial\"";
+	f->hint = "send the header 'Authorization: Bearer TOKEN'; 'vial token create' makes one";
+	return err_set(&f->err, ERR_DENIED, "%s", text);
+}
+
+bool access_bearer(char ret[TOKEN_TEXT_LEN + 1], const char *authorization)
+{
+	static const char scheme[] = "Bearer";
+	size_t len = strlen(scheme);
+
+	if (strncasecmp(authorization, scheme, len) != 0 || authorization[len] != ' ')
+		return false;
+	authorization += len + strspn(authorization + len, " ");
+	if (strlen(authorization) != TOKEN_TEXT_LEN)
+		return false;
+	memcpy(ret, authorization, TOKEN_TEXT_LEN + 1);
+	return true;
+}
+
+static const struct token *find_token(const struct tenants *t, const struct access_request *r)
+{
+	char text[TOKEN_TEXT_LEN + 1];
+
+	if (r->said != 1) /* of two, which one counts? */
+		return NULL;
+	if (r->api_key)
+		return tokens_find(t->tokens, r->api_key);
+	return access_bearer(text, r->authorization) ? tokens_find(t->tokens, text) : NULL;
+}
+
+static int check_token(struct access *ret, const struct tenants *t, const struct access_request *r,
+		       struct failure *f)
+{
+	const struct token *token = find_token(t, r);
+
+	if (!token)
+		return unauthorized(f, true, "this token is not known here");
+	if (token_is_expired(token, time(NULL)))
+		return unauthorized(f, true, "this token has expired");
+	ret->tenant = t->owners[token - t->tokens->items];
+	ret->rights = token->rights;
+	return 0;
+}
+
+static int check_nobody(struct access *ret, const struct tenants *t, const struct access_request *r,
+			struct failure *f)
+{
+	bool is_free = r->is_loopback && (!t->needs_token || t->is_anonymous_fine);
+
+	if (!r->is_unix && !is_free)
+		return unauthorized(f, false, "a token is needed here");
+	ret->tenant = t->local;
+	ret->rights = r->is_unix || !t->needs_token ? SCOPE_ALL : SCOPE_ALL & ~SCOPE_ADMIN;
+	return 0;
+}
+
+static int check_scope(const struct access *a, const struct access_request *r, struct failure *f)
+{
+	char names[SCOPES_TEXT_MAX];
+
+	if (scopes_allow(a->rights, r->scopes))
+		return 0;
+	f->status = 403;
+	f->code = "forbidden";
+	f->challenge = "Bearer realm=\"vial\", error=\"insufficient_scope\"";
+	return err_set(&f->err, ERR_DENIED, "this token has none of the scopes %s",
+		       scopes_show(names, r->scopes));
+}
+
+int access_check(struct access *ret, struct tenants *t, const struct access_request *r,
+		 struct failure *f)
+{
+	struct access a = { .tenant = t->local };
+
+	if (r->scopes == SCOPE_PUBLIC) {
+		*ret = a;
+		return 0;
+	}
+	/* Clients of other systems send a key to whatever they talk to: with no tokens, none is
+	 * asked for and none is looked at. */
+	int checked =
+		r->said && t->needs_token ? check_token(&a, t, r, f) : check_nobody(&a, t, r, f);
+	if (checked < 0 || check_scope(&a, r, f) < 0 || tenant_admit_request(a.tenant, f) < 0)
+		return -1;
+	*ret = a;
+	return 0;
+}

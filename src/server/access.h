@@ -1,0 +1,31 @@
+#pragma once
+/*
+ * access - who sends a request, and whether that one may.
+ *
+ *   Authorization: Bearer TOKEN     or     X-API-Key: TOKEN
+ *
+ * Over the unix socket whoever says nothing is its owner: who may connect there is a matter of file
+ * permissions.  Over TCP a token is needed as soon as there are any; before that only
+ * loopback is listened on, and whoever comes from there is "local".  A token that is sent counts,
+ * wherever it comes from, and a wrong one is never taken for none.
+ */
+#include "server/tenant.h"
+
+struct access_request {
+	const char *authorization, *api_key; /* NULL: not said */
+	unsigned said;                       /* how many lines of those two */
+	bool is_unix, is_loopback;           /* where it comes from; neither: from elsewhere */
+	unsigned scopes;                     /* of which it needs one; SCOPE_PUBLIC: none */
+};
+
+struct access {
+	struct tenant *tenant;
+	unsigned rights; /* enum scope */
+};
+
+/* -1: 401 or 403, with the challenge that goes with it, or 429. */
+int access_check(struct access *ret, struct tenants *tenants, const struct access_request *r,
+		 struct failure *f) MUST_USE;
+
+/* The token within "Bearer TOKEN", copied; false: it is something else. */
+bool access_bearer(char ret[TOKEN_TEXT_LEN + 1], const char *authorization);
