@@ -120,9 +120,18 @@ static void show_ready(const struct serve_where *where)
 	(void)fprintf(stderr, "%svial is ready%s on %s", bold, plain, buf_str(&socket));
 	for (size_t i = 0; i < where->url_count; i++)
 		(void)fprintf(stderr, "%s%s", i || where->socket ? " and " : "", where->urls[i]);
-	(void)fputs("\n\n", stderr);
+	(void)fputs("\n", stderr);
 	if (where->url_count)
-		(void)fprintf(stderr, "  curl %s/v1/runs", where->urls[0]);
+		(void)fputs(where->has_tokens
+				    ? "Whoever comes over TCP needs a token.\n"
+				    : "There are no tokens: it listens on loopback only, and "
+				      "whoever is on this machine may use it.\n",
+			    stderr);
+	(void)fputs("\n", stderr);
+	if (where->url_count)
+		(void)fprintf(stderr, "  curl %s%s/v1/runs",
+			      where->has_tokens ? "-H \"Authorization: Bearer $VIAL_TOKEN\" " : "",
+			      where->urls[0]);
 	else
 		(void)fprintf(stderr, "  curl --unix-socket %s http://localhost/v1/runs",
 			      buf_str(&socket));

@@ -41,6 +41,7 @@ struct serve {
 	int settings_end; /* of the server's channel, until it has it */
 	bool has_terminal;
 	struct notice notice; /* of the file of tokens */
+	bool has_tokens;
 	int server_pidfd, signals;
 	int server_code, server_signal; /* how it ended */
 	struct watch server_end, signal_watch;
@@ -220,6 +221,7 @@ static void is_ready(void *arg)
 	const struct serve_where where = { .socket = s->sockets.path[0] ? s->sockets.path : NULL,
 					   .urls = urls,
 					   .url_count = s->sockets.url_count,
+					   .has_tokens = s->has_tokens,
 					   .log_format = s->reload.first->server->log_format };
 
 	for (size_t i = 0; i < where.url_count; i++)
@@ -325,7 +327,7 @@ static int look_around(struct serve *s, struct environments *environments, struc
 }
 
 /* Before the server reads it: no change is missed.  Where there can be no file, there is none. */
-static int watch_tokens(struct serve *s, bool *ret_any, struct err *e)
+static int watch_tokens(struct serve *s, struct err *e)
 {
 	AUTO(tokens_freep) struct tokens *tokens = NULL;
 	char path[TOKENS_PATH_MAX];
@@ -336,20 +338,19 @@ static int watch_tokens(struct serve *s, bool *ret_any, struct err *e)
 		keeper_say("tokens that are made later will not be noticed: %s", e->msg);
 	if (tokens_load(&tokens, path, e) < 0)
 		return err_context(e, "tokens");
-	*ret_any = tokens->items_count > 0;
+	s->has_tokens = tokens->items_count > 0;
 	return 0;
 }
 
 static int start(struct serve *s, struct err *e)
 {
 	const struct config_server *server = s->keeper.host->config->server;
-	bool has_tokens = false;
 
 	if (loop_create(&s->keeper.loop, e) < 0)
 		return -1;
 	s->reload.loop = s->keeper.loop;
-	if (watch_tokens(s, &has_tokens, e) < 0 ||
-	    sockets_open(&s->sockets, server, s->options->usual_socket, has_tokens, e) < 0 ||
+	if (watch_tokens(s, e) < 0 ||
+	    sockets_open(&s->sockets, server, s->options->usual_socket, s->has_tokens, e) < 0 ||
 	    reload_open(&s->reload, &s->settings_end, e) < 0 || start_server(s, e) < 0 ||
 	    watch_own(s, e) < 0)
 		return -1;

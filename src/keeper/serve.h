@@ -7,6 +7,7 @@
  */
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct serve_flag {
@@ -19,6 +20,7 @@ struct serve_where {        /* it listens */
 	const char *const *urls;
 	size_t url_count;
 	const char *log_format; /* "text", "json" */
+	bool has_tokens; /* over TCP one is needed */
 };
 
 struct serve_options {
