@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "server/id.h"
 #include "server/manner.h"
-#include "server/origin.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -135,52 +134,7 @@ static void suspend(struct exchange *x)
 
 /* ---- the head -------------------------------------------------------------------------- */
 
-struct head {
-	const char *trace; /* "": there are several, so there is none */
-	const char *host, *origin, *type, *length, *encoding, *authorization, *api_key;
-	bool expects; /* wants to hear from us before it sends its body */
-	unsigned lengths, encodings, hosts, keys, count;
-	size_t bytes;
-};
-
-static enum MHD_Result note_header(void *arg, enum MHD_ValueKind kind, const char *name,
-				   const char *value)
-{
-	struct head *head = arg;
-
-	(void)kind;
-	value = value ? value : "";
-	head->count++;
-	head->bytes += strlen(name) + strlen(value) + 4;
-	if (strcasecmp(name, "Host") == 0) {
-		head->host = value;
-		head->hosts++;
-	} else if (strcasecmp(name, "Origin") == 0) {
-		head->origin = value;
-	} else if (strcasecmp(name, "Content-Type") == 0) {
-		head->type = value;
-	} else if (strcasecmp(name, "Content-Length") == 0) {
-		head->length = value;
-		head->lengths++;
-	} else if (strcasecmp(name, "Transfer-Encoding") == 0) {
-		head->encoding = value;
-		head->encodings++;
-	} else if (strcasecmp(name, "Expect") == 0) {
-		head->expects = true;
-	} else if (strcasecmp(name, "traceparent") == 0) {
-		head->trace = head->trace ? "" : value;
-	} else if (strcasecmp(name, "Authorization") == 0) {
-		head->authorization = value;
-		head->keys++;
-	} else if (strcasecmp(name, "X-API-Key") == 0) {
-		head->api_key = value;
-		head->keys++;
-	}
-	return MHD_YES;
-}
-
-static void PRINTF(4, 5)
-	refuse(struct exchange *x, unsigned status, enum err_code code, const char *fmt, ...)
+void exchange_refuse(struct exchange *x, unsigned status, enum err_code code, const char *fmt, ...)
 {
 	char text[200];
 	va_list ap;
@@ -196,113 +150,14 @@ static void PRINTF(4, 5)
 	x->charged = 0;
 }
 
-/* Two readings of where a request ends are how one is smuggled past a proxy. */
-static bool length_is_clear(const struct head *head)
-{
-	if (head->encodings)
-		return head->encodings == 1 && !head->lengths &&
-		       strcasecmp(head->encoding, "chunked") == 0;
-	return head->lengths <= 1;
-}
-
-static bool is_json(const char *type)
-{
-	static const char json[] = "application/json";
-	size_t len = strlen(json);
-
-	return type && strncasecmp(type, json, len) == 0 &&
-	       (!type[len] || strchr("; \t", type[len]));
-}
-
-/* A name that was made to point here shows in Host; a number cannot be made to, and is no secret to
- * those who need a token. */
-static bool answers_to(const struct http *http, const char *host)
-{
-	const struct setting_list *hosts = http->options.hosts;
-
-	if (origin_is_local_host(host))
-		return true;
-	for (size_t i = 0; hosts && i < hosts->count; i++)
-		if (origin_is_host(host, hosts->items[i]))
-			return true;
-	return http->options.tenants->needs_token && origin_is_number(host);
-}
-
-static bool check_access(struct exchange *x, const struct head *head)
-{
-	const struct route *route = x->match.route;
-	const struct access_request r = {
-		.authorization = head->authorization,
-		.api_key = head->api_key,
-		.said = head->keys,
-		.is_unix = !x->conn->is_tcp,
-		.is_loopback = x->conn->is_loopback,
-		.scopes = route ? route->scopes : SCOPE_ANY, /* what there is not is no secret */
-	};
-	struct failure f = { .status = 0 };
-
-	if (access_check(&x->access, x->http->options.tenants, &r, &f) == 0)
-		return true;
-	refuse(x, f.status, f.err.code, "%s", f.err.msg);
-	x->failure = f;
-	return false;
-}
-
-static void check_route(struct exchange *x, const struct head *head, const char *method,
-			const char *path)
-{
-	const struct route *route = x->match.route;
-
-	if (!route && x->match.allow[0])
-		refuse(x, 405, ERR_INVALID, "%.60s takes %s, not %.20s", path, x->match.allow,
-		       method);
-	else if (!route)
-		refuse(x, 404, ERR_GONE, "there is no %.100s", path);
-	else if (route->body_max && !route->streams && !is_json(head->type) &&
-		 !(x->match.manner && x->match.manner->takes_any_type))
-		refuse(x, 415, ERR_INVALID, "a body must be application/json");
-	if (x->is_refused && x->failure.status == 415)
-		x->failure.hint = "send the header 'Content-Type: application/json'";
-	if (x->is_refused && x->failure.status == 405)
-		(void)snprintf(x->failure.allow, sizeof(x->failure.allow), "%s", x->match.allow);
-}
-
-static void check_head(struct exchange *x, const struct head *head, const char *method,
-		       const char *path)
-{
-	bool is_called = head->hosts <= 1 &&
-			 (!x->conn->is_tcp || (head->host && answers_to(x->http, head->host)));
-
-	if (!length_is_clear(head))
-		refuse(x, 400, ERR_INVALID, "the length of the body is not clear");
-	else if (x->conn->is_garbled)
-		refuse(x, 400, ERR_INVALID, "the address has a '%%' that is no escape, or a NUL");
-	else if (head->bytes > HEADERS_MAX || head->count > HEADERS_COUNT_MAX)
-		refuse(x, 431, ERR_LIMIT, "more than %d KiB or %d lines of headers",
-		       HEADERS_MAX >> 10, HEADERS_COUNT_MAX);
-	else if (!is_called)
-		refuse(x, 403, ERR_DENIED, "this server does not answer to '%.80s'",
-		       head->host ? head->host : "");
-	else if (head->origin &&
-		 !origin_is_own(head->origin, head->host ? head->host : "", x->conn->is_tls))
-		refuse(x, 403, ERR_DENIED, "requests from the web page '%.80s' are not answered",
-		       head->origin);
-	else if (x->http->is_draining)
-		refuse(x, 503, ERR_BUSY, "the server is shutting down");
-	else if (check_access(x, head))
-		check_route(x, head, method, path);
-	if (!is_called && x->failure.status == 403)
-		x->failure.hint = "names that it shall answer to are listed in server.hosts";
-}
-
 static void refuse_length(struct exchange *x)
 {
 	size_t max = x->match.route->body_max;
 
 	if (max)
-		refuse(x, 413, ERR_LIMIT, "a body of at most %zu bytes is taken here", max);
+		exchange_refuse(x, 413, ERR_LIMIT, "a body of at most %zu bytes is taken here", max);
 	else
-		refuse(x, 413, ERR_LIMIT, "no body is taken here");
+		exchange_refuse(x, 413, ERR_LIMIT, "no body is taken here");
 }
 
 static enum MHD_Result answer(struct exchange *x);
@@ -367,11 +222,11 @@ static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, cons
 	(void)snprintf(x->path, sizeof(x->path), "%s", url);
 	if (name_request(x, exchange_header(x, "X-Request-Id"), &ignored) < 0)
 		return MHD_NO;
-	(void)MHD_get_connection_values(mhd, MHD_HEADER_KIND, note_header, &head);
+	head_read(&head, mhd);
 	if (head.trace)
 		(void)trace_parse(&x->trace, head.trace);
 	route_find(&x->match, http->options.routes, method, url);
-	check_head(x, &head, method, url);
+	head_check(x, &head, method, url);
 
 	/* The daemon has refused what is no number. */
 	uint64_t announced = head.length ? strtoull(head.length, NULL, 10) : 0;
@@ -451,14 +306,14 @@ static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t l
 	if (x->is_refused)
 		return discard(x, len);
 	if (len > http->options.bodies_max - http->bodies) {
-		refuse(x, 503, ERR_BUSY, "too many large requests at once");
+		exchange_refuse(x, 503, ERR_BUSY, "too many large requests at once");
 		return MHD_YES;
 	}
 	http->bodies += len;
 	x->charged += len;
 	buf_add(&x->body, bytes, len);
 	if (x->body.dropped && x->charged <= x->body.max)
-		refuse(x, 503, ERR_BUSY, "no memory for the body");
+		exchange_refuse(x, 503, ERR_BUSY, "no memory for the body");
 	else if (x->body.dropped)
 		refuse_length(x);
 	return MHD_YES;

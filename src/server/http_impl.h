@@ -117,6 +117,23 @@ void conn_allow(struct conn *conn, uint64_t ms); /* the client has that long for
 void conn_allow_bytes(struct conn *conn, uint64_t bytes); /* ... of that many bytes */
 void conn_wait(struct conn *conn);                        /* it is our turn: no deadline */
 
+/* head.c */
+struct head {
+	const char *trace; /* "": there are several, so there is none */
+	const char *host, *origin, *type, *length, *encoding, *authorization, *api_key;
+	bool expects; /* wants to hear from us before it sends its body */
+	unsigned lengths, encodings, hosts, keys, count;
+	size_t bytes;
+};
+
+void head_read(struct head *ret, struct MHD_Connection *mhd);
+/* Refuses the exchange, or notes on whose behalf it is answered. */
+void head_check(struct exchange *x, const struct head *head, const char *method, const char *path);
+
+/* exchange.c: what is left of the body is thrown away, then this is the answer */
+void exchange_refuse(struct exchange *x, unsigned status, enum err_code code, const char *fmt,
+		     ...) PRINTF(4, 5);
+
 /* exchange.c: callbacks of the daemon */
 enum MHD_Result exchange_on_request(void *http, struct MHD_Connection *mhd, const char *url,
 				    const char *method, const char *version, const char *bytes,

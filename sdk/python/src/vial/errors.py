@@ -72,8 +72,8 @@ class ServerFault(APIError):
     """The server, or the host that it is on, failed."""
 
 
-_KINDS = {"invalid": InvalidRequest, "denied": Denied, "gone": NotFound, "busy": Busy,
-          "limit": TooLarge}
+_KINDS = {"invalid": InvalidRequest, "denied": Denied, "unauthorized": Denied, "forbidden": Denied,
+          "gone": NotFound, "busy": Busy, "limit": TooLarge}
 
 
 def from_object(status: int, error: Any, retry_after: Optional[float] = None) -> APIError:
