@@ -117,7 +117,7 @@ static int begin(struct desk *d, struct bench *b)
 		vial_job_free(job);
 		return -1;
 	}
-	return pool_live(&d->live, b->pool, job, &events, &b->e);
+	return pool_live(&d->live, b->pool, NULL, job, &events, &b->e);
 }
 
 static int ask(struct desk *d, struct bench *b, const struct filing_request *request)
