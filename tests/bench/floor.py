@@ -9,10 +9,10 @@ import gc
 import os
 import pathlib
 import re
-import selectors
 import signal
-import socket
 import sys
+
+import lines
 
 CODE = 'print("hi")'
 BOOT = pathlib.Path(__file__).resolve().parents[2] / "src/guest/boot/python/sitecustomize.py"
@@ -30,7 +30,7 @@ def load():
     gc.freeze()
 
 
-def answer(connection):
+def answer_by_fork(connection, _):
     if os.fork() != 0:
         return
     os.dup2(connection.fileno(), 1)
@@ -39,28 +39,15 @@ def answer(connection):
     os._exit(0)
 
 
+def echo(connection, request):
+    connection.sendall(request)
+
+
 def main(kind, path):
     if kind == "fork":
         load()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    selector = selectors.DefaultSelector()
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    listener.listen(64)
-    selector.register(listener, selectors.EVENT_READ)
-    while True:
-        for key, _ in selector.select():
-            if key.fileobj is listener:
-                selector.register(listener.accept()[0], selectors.EVENT_READ)
-                continue
-            request = key.fileobj.recv(4096)
-            if not request:
-                selector.unregister(key.fileobj)
-                key.fileobj.close()
-            elif kind == "fork":
-                answer(key.fileobj)
-            else:
-                key.fileobj.sendall(request)
+    lines.serve(path, answer_by_fork if kind == "fork" else echo)
 
 
 main(*sys.argv[1:])

@@ -215,18 +215,16 @@ def job(rng):
     return run_of("%sprint('%s')" % (pause, token)), (token + "\n", "", 0)
 
 
-class Load:
-    """Clients that ask all the time, and compare."""
+class Workers:
+    """Threads that do something again and again while one is `with` them."""
 
-    def __init__(self, path, clients=CLIENTS):
-        self.path = path
-        self.right = 0
-        self.failed = []  # (when it was begun, why)
-        self.wrong = []
-        self.lock = threading.Lock()
+    def __init__(self, tasks):
         self.stopped = threading.Event()
-        self.threads = [threading.Thread(target=self.work, args=(random.Random(moment.random()),))
-                        for _ in range(clients)]
+        self.threads = [threading.Thread(target=self.repeat, args=(task,)) for task in tasks]
+
+    def repeat(self, task):
+        while not self.stopped.is_set():
+            task()
 
     def __enter__(self):
         for thread in self.threads:
@@ -238,25 +236,37 @@ class Load:
         for thread in self.threads:
             thread.join()
 
+
+class Load(Workers):
+    """Clients that ask all the time, and compare."""
+
+    def __init__(self, path, clients=CLIENTS):
+        numbers = [random.Random(moment.random()) for _ in range(clients)]
+        super().__init__([lambda rng=rng: self.work(rng) for rng in numbers])
+        self.path = path
+        self.right = 0
+        self.failed = []  # (when it was begun, why)
+        self.wrong = []
+        self.lock = threading.Lock()
+
     def work(self, rng):
-        while not self.stopped.is_set():
-            began = time.monotonic()
-            request, expected = job(rng)
-            try:
-                status, answer = self.ask(request)
-            except (OSError, ValueError, http.client.HTTPException) as why:
-                self.note(self.failed, (began, "%s: %s" % (type(why).__name__, why)))
-                time.sleep(0.01)
-                continue
-            if status != 200:
-                self.note(self.failed, (began, answer["error"]["message"]))
-                continue
-            result = answer["result"]
-            if (result["stdout"], result["stderr"], result["exit_code"]) == expected:
-                with self.lock:
-                    self.right += 1
-            else:
-                self.note(self.wrong, (expected, result))
+        began = time.monotonic()
+        request, expected = job(rng)
+        try:
+            status, answer = self.ask(request)
+        except (OSError, ValueError, http.client.HTTPException) as why:
+            self.note(self.failed, (began, "%s: %s" % (type(why).__name__, why)))
+            time.sleep(0.01)
+            return
+        if status != 200:
+            self.note(self.failed, (began, answer["error"]["message"]))
+            return
+        result = answer["result"]
+        if (result["stdout"], result["stderr"], result["exit_code"]) == expected:
+            with self.lock:
+                self.right += 1
+        else:
+            self.note(self.wrong, (expected, result))
 
     def ask(self, request):
         made = daemon.UnixConnection(self.path)

@@ -3,7 +3,6 @@ import http.client
 import json
 import random
 import re
-import threading
 import time
 import unittest
 
@@ -93,28 +92,16 @@ class Caller:
         self.connection.close()
 
 
-class Callers:
+class Callers(chaos.Workers):
     """All of them, at work."""
 
     def __init__(self, path):
         self.callers = [Caller(path, SESSIONS // WORKERS, random.Random(moment.random()))
                         for _ in range(WORKERS)]
-        self.stopped = threading.Event()
-        self.threads = [threading.Thread(target=self.work, args=(one,)) for one in self.callers]
-
-    def work(self, caller):
-        while not self.stopped.is_set():
-            caller.step()
-
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
+        super().__init__([caller.step for caller in self.callers])
 
     def __exit__(self, *_):
-        self.stopped.set()
-        for thread in self.threads:
-            thread.join()
+        super().__exit__()
         for caller in self.callers:
             caller.close()
 
