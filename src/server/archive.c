@@ -98,7 +98,7 @@ static const char count_sql[] =
 
 static int prepare_tables(struct archive *a, struct err *e)
 {
-	int64_t version;
+	int64_t version = 0;
 
 	if (archive_do(a,
 		       "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
@@ -120,7 +120,7 @@ static int prepare_tables(struct archive *a, struct err *e)
 
 static int prepare_statements(struct archive *a, struct err *e)
 {
-	int64_t last, last_run;
+	int64_t last = 0, last_run = 0;
 
 	if (archive_prepare(&a->put, a, put_sql, e) < 0 ||
 	    archive_prepare(&a->count, a, count_sql, e) < 0 ||
@@ -330,7 +330,7 @@ int archive_put(struct archive *a, uint64_t seq, const struct entry *entry, stru
 
 static int bytes_used(int64_t *ret, struct archive *a, struct err *e)
 {
-	int64_t pages, unused, size;
+	int64_t pages = 0, unused = 0, size = 0;
 
 	if (ask_number(&pages, a, "PRAGMA page_count", e) < 0 ||
 	    ask_number(&unused, a, "PRAGMA freelist_count", e) < 0 ||
@@ -373,7 +373,7 @@ static int give_back(struct archive *a, struct err *e)
 
 int archive_trim(struct archive *a, int64_t now_ms, struct err *e)
 {
-	int64_t oldest, used, before = 0;
+	int64_t oldest = 0, used = 0, before = 0;
 
 	if (ask_number(&oldest, a, "SELECT ended FROM runs ORDER BY seq LIMIT 1", e) < 0 ||
 	    bytes_used(&used, a, e) < 0)

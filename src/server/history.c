@@ -558,7 +558,7 @@ static int start(struct history *h, const struct config_server *config, struct e
 {
 	struct scribe_options options = { .limits = { .max_age_ms = config->history_max_age,
 						      .max_bytes = config->history_max_size } };
-	struct stat st;
+	struct stat st = { .st_uid = 0 };
 
 	if (find_path(h->path, config, e) < 0)
 		return -1;
