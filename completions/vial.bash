@@ -116,7 +116,7 @@ _vial_session() {
 	local cur=$1 prev=$2
 
 	if ((COMP_CWORD == 2)); then
-		mapfile -t COMPREPLY < <(compgen -W 'open list run put get ls rm undo reset close --help' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'open list run put get ls rm attach undo reset close --help' -- "$cur")
 		return
 	fi
 	case ${COMP_WORDS[2]}:$prev in
@@ -131,7 +131,7 @@ _vial_session() {
 		;;
 	ls:*) mapfile -t COMPREPLY < <(compgen -W "--recursive --json --help $(_vial_sessions)" -- "$cur") ;;
 	rm:*) mapfile -t COMPREPLY < <(compgen -W "--recursive --help $(_vial_sessions)" -- "$cur") ;;
-	undo:* | reset:* | close:*) mapfile -t COMPREPLY < <(compgen -W "--help $(_vial_sessions)" -- "$cur") ;;
+	attach:* | undo:* | reset:* | close:*) mapfile -t COMPREPLY < <(compgen -W "--help $(_vial_sessions)" -- "$cur") ;;
 	esac
 }
 

@@ -163,7 +163,7 @@ complete -c vial -n '__vial_token create' -x -l quota -d 'how much its tenant ma
 complete -c vial -n '__vial_token create' -x -l note -d 'what the list shows beside it'
 complete -c vial -n '__vial_token revoke' -f -a '(__vial_tokens)'
 
-complete -c vial -n '__vial_verb session; and test (count (commandline -opc)) -eq 2' -f -a 'open list run put get ls rm undo reset close'
+complete -c vial -n '__vial_verb session; and test (count (commandline -opc)) -eq 2' -f -a 'open list run put get ls rm attach undo reset close'
 complete -c vial -n '__vial_verb repl; or __vial_session open' -x -l language -s l -a 'python javascript ruby bash' -d 'the language'
 complete -c vial -n '__vial_verb repl; or __vial_session open' -x -l environment -s E -a '(__vial_environments)' -d 'the environment'
 complete -c vial -n '__vial_verb repl; or __vial_session open' -x -l allow-host -a '(__fish_print_hostnames)' -d 'let it reach this host, by a proxy'
@@ -176,4 +176,4 @@ complete -c vial -n '__vial_session run' -x -l code -s c -d 'this code, instead 
 complete -c vial -n '__vial_session run' -x -l mode -a 'cell script function' -d 'how it is run'
 complete -c vial -n '__vial_session run' -x -l timeout -s t -d 'interrupt it after so long'
 complete -c vial -n '__vial_session run' -l quiet -s q -d 'show no value'
-complete -c vial -n '__vial_session run ls rm undo reset close' -f -a '(__vial_sessions)'
+complete -c vial -n '__vial_session run ls rm attach undo reset close' -f -a '(__vial_sessions)'

@@ -3,6 +3,7 @@
  */
 #include "base/json.h"
 #include "base/units.h"
+#include "cli/attach.h"
 #include "cli/cli.h"
 #include "cli/hosts.h"
 #include "cli/options.h"
@@ -275,6 +276,7 @@ static const struct verb verbs[] = {
 	{ "ls", "ID", session_ls_main, "list its files" },
 	{ "rm", "ID NAME", session_rm_main, "remove some of them" },
 	{ "undo", "ID...", undo_main, "take back the last step" },
+	{ "attach", "ID", session_attach_main, "a shell beside its interpreter" },
 	{ "reset", "ID...", reset_main, "a fresh interpreter under the same id" },
 	{ "close", "ID...", close_main, "end them" },
 };
