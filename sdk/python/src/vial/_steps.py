@@ -56,7 +56,8 @@ def session_body(*, language: Optional[str], environment: Optional[str],
         "language": None if environment else language, "environment": environment,
         "files": _request.file_list(files), "env": dict(env) if env else None,
         "limits": limits or None, "idle_timeout": idle_timeout, "lifetime": lifetime,
-        "max_episodes": max_episodes, "rewind": rewind or None, "allow_hosts": _request.host_list(allow_hosts)})
+        "max_episodes": max_episodes, "rewind": rewind or None,
+        "allow_hosts": _request.host_list(allow_hosts)})
     if not isinstance(policy, Unset):
         body["policy"] = policy
     return body
