@@ -13,6 +13,7 @@ import time
 import unittest
 import urllib.parse
 
+import test_tenants
 from daemon import PATIENCE_S, Case, Daemon, run_of, wait_until
 
 KILLS = int(os.environ.get("HISTORY_KILLS", "4"))
@@ -199,6 +200,31 @@ class Records(Case):
         self.assertEqual(os.stat(where).st_mode & 0o777, 0o700)
         for name in os.listdir(where):
             self.assertEqual(os.stat(os.path.join(where, name)).st_mode & 0o077, 0, name)
+
+
+class Tenants(test_tenants.Case):
+    options = ("--armed", "0")
+
+    def test_each_finds_its_own(self):
+        tokens = {name: self.daemon.token(name) for name in ("ann", "ben")}
+        names = {}
+        for name, token in tokens.items():
+            status, answer, _ = self.as_(token, "POST", "/v1/runs", run_of("echo " + name, "sh"))
+            self.assertEqual(status, 200, answer)
+            names[name] = answer["id"]
+        for name, token in tokens.items():
+            found = self.as_(token, "GET", "/v1/history")[1]["records"]
+            self.assertEqual([record["id"] for record in found], [names[name]])
+            usage = self.as_(token, "GET", "/v1/usage")[1]
+            self.assertEqual((usage["tenant"], usage["total"]["runs"]), (name, 1))
+        for method in ("GET", "DELETE"):
+            self.assertEqual(self.as_(tokens["ann"], method, "/v1/history/" + names["ben"])[0], 404)
+        self.assertEqual(self.as_(tokens["ben"], "GET", "/v1/history/" + names["ben"])[0], 200)
+
+    def test_it_takes_a_scope(self):
+        token = self.daemon.token("cat", "--scopes", "run")
+        for path in ("/v1/history", "/v1/history/1", "/v1/usage"):
+            self.assertEqual(self.as_(token, "GET", path)[0], 403)
 
 
 class Deaths(unittest.TestCase):
