@@ -40,7 +40,7 @@ class Attach(test_daemon.WithDaemon):
 
     def test_keys(self):
         shell = self.attach()
-        shell.sendline("echo asl''eep; sleep 1000")
+        shell.sendline("sh -c \"echo asl''eep; exec sleep 1000\"")  # who says so has the terminal
         shell.expect_exact("asleep")
         shell.sendintr()
         shell.expect_exact("me> ")

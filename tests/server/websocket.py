@@ -3,6 +3,7 @@ import base64
 import hashlib
 import os
 import struct
+import time
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -76,9 +77,11 @@ class WebSocket:
             elif opcode == BINARY:
                 return data
 
-    def until(self, wanted):
-        seen = b""
+    def until(self, wanted, seconds=60):
+        seen, deadline = b"", time.monotonic() + seconds
         while wanted not in seen:
+            if time.monotonic() > deadline:  # questions whether we are there keep it going
+                raise TimeoutError(seen[-500:])
             seen += self.receive()
         return seen.decode(errors="replace")
 
