@@ -459,7 +459,7 @@ int tokens_create(char text[TOKEN_TEXT_LEN + 1], uint64_t *ret_revision, const c
 	if (check_name(wish->tenant, e) < 0)
 		return -1;
 	auto_close int dir = open_directory(path, e);
-	if (dir < 0 || tokens_load(&tokens, path, e) < 0)
+	if (dir < 0 || tokens_load(&tokens, path, e) < 0 || !tokens)
 		return -1;
 	struct token *t =
 		grow((void **)&tokens->items, &tokens->items_count, sizeof(*tokens->items), e);
@@ -495,7 +495,7 @@ int tokens_revoke(uint64_t *ret_revision, const char *path, const char *const *i
 	auto_close int dir = open_directory(path, e);
 	unsigned kept = 0;
 
-	if (dir < 0 || tokens_load(&tokens, path, e) < 0)
+	if (dir < 0 || tokens_load(&tokens, path, e) < 0 || !tokens)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		const struct token key = { .id = (char *)ids[i] };

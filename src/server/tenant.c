@@ -204,7 +204,7 @@ static struct tenant *get(struct tenants *t, const char *name, struct err *e)
 int tenants_renew(struct tenants *t, struct tokens *tokens, struct err *e)
 {
 	AUTO(tokens_freep) struct tokens *owned = tokens;
-	auto_free struct tenant **owners = calloc(tokens->items_count + 1, sizeof(*owners));
+	auto_free struct tenant **owners = calloc(tokens->items_count + 1, sizeof(struct tenant *));
 	struct tenant *tenant;
 
 	if (!owners)
