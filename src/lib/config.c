@@ -76,10 +76,20 @@ static const cyaml_schema_value_t language_entry = {
 #define FIELD_PATH FIELD_COUNT
 #define FIELD_FILE FIELD_COUNT
 
+static const cyaml_schema_field_t hosts_fields[] = {
+	CYAML_FIELD_SEQUENCE("allow", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_hosts,
+			     allow, &string_entry, 0, RULES_MAX),
+	CYAML_FIELD_SEQUENCE("default", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+			     struct config_hosts, usual, &string_entry, 0, RULES_MAX),
+	CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t tenant_fields[] = {
 	CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct config_tenant, name, 1, 64),
 	CYAML_FIELD_MAPPING("quotas", CYAML_FLAG_OPTIONAL, struct config_tenant, quotas,
 			    quotas_fields),
+	CYAML_FIELD_MAPPING("egress", CYAML_FLAG_OPTIONAL, struct config_tenant, egress,
+			    hosts_fields),
 	CYAML_FIELD_END,
 };
 
@@ -385,6 +395,16 @@ static int check_quotas(const struct config *config, struct err *e)
 	return 0;
 }
 
+static int check_tenant_hosts(const struct config *config, unsigned i, struct err *e)
+{
+	auto_free struct reach *scratch = NULL;
+
+	if (reach_of_tenant(&scratch, config, i, e) == 0)
+		return 0;
+	(void)err_context(e, "server: tenants: %.40s", config->said.tenants[i].name);
+	return config_wrong_at(e, config, "server.tenants.%u.egress", i);
+}
+
 static int check(const struct config *config, struct err *e)
 {
 	auto_free struct reach *scratch = NULL;
@@ -398,6 +418,9 @@ static int check(const struct config *config, struct err *e)
 	}
 	if (reach_read(&scratch, config, e) < 0 || check_quotas(config, e) < 0)
 		return -1;
+	for (unsigned i = 0; i < config->said.tenants_count; i++)
+		if (check_tenant_hosts(config, i, e) < 0)
+			return -1;
 	return check_limits(config, e);
 }
 

@@ -44,9 +44,17 @@ struct config_egress { /* hosts that sandboxes may reach: lib/reach.h */
 	char *bytes, *idle, *lifetime;
 };
 
+struct config_hosts { /* of a tenant, within those of all */
+	char **allow;
+	unsigned allow_count;
+	char **usual; /* "default" */
+	unsigned usual_count;
+};
+
 struct config_tenant {
 	char *name;
 	struct quotas_text quotas; /* where they differ from those of all */
+	struct config_hosts egress;
 };
 
 /* What the file says under `server:`, as text; NULL: nothing. */

@@ -380,7 +380,7 @@ int vial_job_network(struct vial_job *job, const char *mode, struct vial_error *
 
 int vial_job_allow_host(struct vial_job *job, const char *host, struct vial_error *error)
 {
-	const struct reach *reach = job->host->reach;
+	const struct reach *reach = job_reach(job);
 	struct err *e = err_of(error);
 
 	job->has_said_hosts = true;
@@ -395,9 +395,14 @@ int vial_job_allow_host(struct vial_job *job, const char *host, struct vial_erro
 	return reach->is_bound ? rules_check_within(job->hosts, &reach->bound, e) : 0;
 }
 
+const struct reach *job_reach(const struct vial_job *job)
+{
+	return job->reach ? job->reach : job->host->reach;
+}
+
 const struct rules *job_hosts(const struct vial_job *job)
 {
-	const struct rules *hosts = job->has_said_hosts ? job->hosts : &job->host->reach->usual;
+	const struct rules *hosts = job->has_said_hosts ? job->hosts : &job_reach(job)->usual;
 
 	return hosts && hosts->count && !job->network_host ? hosts : NULL;
 }

@@ -62,6 +62,7 @@ struct vial_job {
 	int stdin_fd;
 	char *workdir;
 	bool writable, network_host;
+	const struct reach *reach; /* borrowed: a tenant's; NULL: the host's */
 	bool has_said_hosts; /* else it is the operator's default that holds */
 	struct rules *hosts; /* that it may reach; NULL: none */
 	unsigned weak;
@@ -76,6 +77,8 @@ DEFINE_CLEANUP(const struct vial_result *, vial_result_free)
 int strings_add(struct strings *s, const char *text, struct err *e) MUST_USE;
 void strings_done(struct strings *s);
 
+/* What the operator says of hosts, for this one. */
+const struct reach *job_reach(const struct vial_job *job);
 /* The hosts it may reach; NULL: none. */
 const struct rules *job_hosts(const struct vial_job *job);
 

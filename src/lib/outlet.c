@@ -23,7 +23,7 @@ int outlet_open(struct outlet *p, struct box *box, const struct vial_job *job, s
 
 	if (listener < 0)
 		return -1;
-	reach_order(&order, job->host->reach, job_hosts(job), 0);
+	reach_order(&order, job_reach(job), job_hosts(job), 0);
 	if (egress_order_send(p->channel, &order, listener, e) < 0)
 		return err_context(e, "egress");
 	return 0;

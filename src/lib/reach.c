@@ -109,6 +109,53 @@ int reach_bound_others(struct reach *reach, struct err *e)
 	return rules_add(&reach->bound, "*:*", e);
 }
 
+static bool is_said(const struct config *config, unsigned place, const char *key)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "server.tenants.%u.egress.%s", place, key);
+	return config_origin(config, name) != NULL; /* it may be empty */
+}
+
+static int replace(struct rules *rules, char *const *items, unsigned count, struct err *e)
+{
+	rules->count = 0;
+	for (unsigned i = 0; i < count; i++)
+		if (rules_add(rules, items[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+int reach_of_tenant(struct reach **ret, const struct config *config, unsigned place, struct err *e)
+{
+	const struct config_hosts *said = &config->said.tenants[place].egress;
+	bool has_allow = is_said(config, place, "allow"),
+	     has_usual = is_said(config, place, "default");
+	auto_free struct reach *all = NULL, *own = NULL;
+	struct err ignored;
+
+	*ret = NULL;
+	if (!has_allow && !has_usual)
+		return 0;
+	if (reach_read(&all, config, e) < 0 || reach_bound_others(all, e) < 0)
+		return -1;
+	own = malloc(sizeof(*own));
+	if (!own)
+		return err_sys(e, "egress");
+	*own = *all;
+	if (has_allow && (replace(&own->bound, said->allow, said->allow_count, e) < 0 ||
+			  rules_check_within(&own->bound, &all->bound, e) < 0))
+		return err_context(e, "egress.allow");
+	if (has_usual && (replace(&own->usual, said->usual, said->usual_count, e) < 0 ||
+			  rules_check_within(&own->usual, &own->bound, e) < 0))
+		return err_context(e, "egress.default");
+	/* What all have by default is not this one's where it may not have it. */
+	if (!has_usual && rules_check_within(&own->usual, &own->bound, &ignored) < 0)
+		own->usual.count = 0;
+	*ret = take_ptr(&own);
+	return 0;
+}
+
 void reach_order(struct egress_order *ret, const struct reach *reach, const struct rules *rules,
 		 uint32_t gate)
 {

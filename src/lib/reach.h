@@ -24,6 +24,11 @@ int reach_read(struct reach **ret, const struct config *config,
  * says otherwise. */
 int reach_bound_others(struct reach *reach, struct err *e) MUST_USE;
 
+/* That of a tenant, by its place in the file; within what holds for others.  NULL: the file says
+ * nothing of it.  free() it. */
+int reach_of_tenant(struct reach **ret, const struct config *config, unsigned place,
+		    struct err *e) MUST_USE;
+
 /* What an order to the proxy says of a gate with these rules. */
 void reach_order(struct egress_order *ret, const struct reach *reach, const struct rules *rules,
 		 uint32_t gate);

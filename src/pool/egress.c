@@ -176,7 +176,7 @@ int gate_open(struct occupant *t, const int *fds, size_t *fd_count, struct err *
 		return -1;
 	if (*fd_count == 0 || eg->channel.fd < 0)
 		return err_set(e, ERR_GONE, "the egress proxy was lost");
-	reach_order(&order, t->pool->host->reach, t->hosts, t->gate->number);
+	reach_order(&order, t->reach, t->hosts, t->gate->number);
 	if (egress_order_send(eg->channel.fd, &order, fds[0], e) < 0)
 		return err_context(e, "egress");
 	t->gate->is_open = t->has_gate = true;

@@ -268,6 +268,7 @@ int pool_check(struct occupant *ret, struct pool *pool, struct share *share,
 	if (is_live)
 		t.shape = shape_of_live(&t.shape, &pool->host->limits);
 	t.hosts = job_hosts(job);
+	t.reach = job_reach(job);
 	t.kept = pool_kept(pool, &t.shape);
 	if (check_state(pool, t.kept, e) < 0)
 		return -1;

@@ -187,6 +187,7 @@ struct occupant {
 	bool has_gate; /* it was opened: it goes on without, should the proxy be lost */
 	struct err why; /* is_failed */
 	const struct rules *hosts; /* that it may reach, the job's; NULL: none */
+	const struct reach *reach; /* as far as the operator lets it */
 	struct gate *gate;
 	uint64_t created_us;
 	uint64_t lost_us; /* when its first sandbox was lost; 0: it was not */

@@ -3,7 +3,8 @@
 int admit_run(struct run **ret, struct server *s, struct tenant *t, struct vial_job *job,
 	      const struct run_events *events, struct failure *f)
 {
-	if (tenant_admit_run(t, f) < 0 || tenant_admit_cpu(t, f) < 0) {
+	if (tenant_admit_run(t, f) < 0 || tenant_admit_cpu(t, f) < 0 ||
+	    tenant_set_reach(t, job, f) < 0) {
 		vial_job_free(job);
 		return -1;
 	}

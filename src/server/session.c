@@ -201,6 +201,7 @@ static int start_interpreter(struct session *s, struct failure *f)
 	};
 	if (request_parse(&job, REQUEST_SESSION, s->server->host, &s->server->environments,
 			  buf_str(&s->body), s->body.len, f) < 0 ||
+	    tenant_set_reach(s->tenant, job, f) < 0 ||
 	    loop_set_timer(s->server->loop, &s->starting, START_MAX_US, &f->err) < 0) {
 		vial_job_free(job);
 		interpreter_free(in);
@@ -386,6 +387,10 @@ static int read_body(struct session *s, const char *body, size_t len, struct fai
 	if (request_parse(&job, REQUEST_SESSION, server->host, &server->environments, body, len,
 			  f) < 0)
 		return -1;
+	if (tenant_set_reach(s->tenant, job, f) < 0) {
+		vial_job_free(job);
+		return -1;
+	}
 	s->environment = job->environment;
 	s->limits = job->limits;
 	vial_job_free(job);

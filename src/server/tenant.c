@@ -181,6 +181,28 @@ static int set_quotas(struct tenant *tenant, const struct tenants *t, const stru
 	return 0;
 }
 
+static int read_reach(struct tenant *tenant, const struct tenants *t, struct err *e)
+{
+	const struct config_said *said = &t->config->said;
+
+	for (unsigned i = 0; i < said->tenants_count; i++)
+		if (strcmp(said->tenants[i].name, tenant->name) == 0)
+			return reach_of_tenant(&tenant->reach, t->config, i, e);
+	return 0;
+}
+
+int tenant_set_reach(const struct tenant *t, struct vial_job *job, struct failure *f)
+{
+	struct err e;
+
+	job->reach = t->reach;
+	if (!t->reach || !job->hosts || rules_check_within(job->hosts, &t->reach->bound, &e) == 0)
+		return 0;
+	(void)failure_at(f, "allow_hosts", "%s", e.msg);
+	f->err.code = ERR_DENIED;
+	return -1;
+}
+
 static struct tenant *get(struct tenants *t, const char *name, struct err *e)
 {
 	struct tenant *tenant = tenants_find(t, name);
@@ -194,6 +216,10 @@ static struct tenant *get(struct tenants *t, const char *name, struct err *e)
 	}
 	(void)snprintf(tenant->name, sizeof(tenant->name), "%s", name);
 	quotas_default(&tenant->quotas);
+	if (read_reach(tenant, t, e) < 0) {
+		free(tenant);
+		return NULL;
+	}
 	tenant->share = (struct share){ .weight = 1, .queue_max = UINT_MAX };
 	if (t->pool)
 		pool_add_share(t->pool, &tenant->share);
@@ -250,6 +276,7 @@ void tenants_done(struct tenants *t)
 		struct tenant *first = LIST_FIRST(&t->all);
 		LIST_REMOVE(first, link);
 		shelf_done(&first->shelf);
+		free(first->reach);
 		free(first);
 	}
 	tokens_free(t->tokens);

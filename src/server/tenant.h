@@ -35,6 +35,7 @@ struct tenant {
 	char name[TENANT_NAME_MAX + 1];
 	struct quotas quotas;
 	struct share share; /* of the pool */
+	struct reach *reach; /* hosts that it may ask for; NULL: as everybody */
 	struct bucket requests, cpu;
 	unsigned session_count;
 	uint64_t storage;   /* bytes that its sessions may hold */
@@ -61,6 +62,9 @@ void tenants_done(struct tenants *t);
 /* The file has changed: from now on these are the tokens.  Taken; -1: the old ones stay. */
 int tenants_renew(struct tenants *t, struct tokens *tokens, struct err *e) MUST_USE;
 struct tenant *tenants_find(const struct tenants *t, const char *name);
+
+/* The hosts that a job of its may reach: those it asks for, or its default; -1: denied. */
+int tenant_set_reach(const struct tenant *t, struct vial_job *job, struct failure *f) MUST_USE;
 
 /* ---- quotas: -1 is a failure with 429, which quota, and when to try again ---------------- */
 

@@ -7,9 +7,11 @@ import socket
 import subprocess
 import tempfile
 import threading
+import unittest
 
 import daemon
 import outside
+import test_tenants
 from daemon import wait_until
 
 # What every program here can do: ask(URL) says what came of it.
@@ -431,3 +433,27 @@ class Defaults(Case):
             self.assert_refused(self.daemon.ask("POST", "/v1/runs", daemon.run_of("1", allow_hosts=[host])),
                                 403, "denied", "allow_hosts[0]")
         self.assertEqual(self.run_ok("1", allow_hosts=["example.com", "*.org:*", "1.1.1.1"])["exit_code"], 0)
+
+
+class Tenants(unittest.TestCase):
+    def test_one_may_have_fewer_hosts_than_others(self):
+        made = test_tenants.TokenDaemon(settings=(
+            "  tenants:\n"
+            "    - {name: few, egress: {allow: ['*.example.com'], default: [a.example.com]}}\n"
+            "    - {name: none, egress: {allow: []}}\n"))
+        self.addCleanup(made.close)
+        few, none, other = made.token("few"), made.token("none"), made.token("other")
+        code = ASK + "print(ask('http://b.example.org/')[0])"
+
+        def run(token, **more):
+            return made.as_(token, "POST", "/v1/runs", daemon.run_of(code, **more))
+
+        self.assertEqual(run(other, allow_hosts=["a.example.org"])[1]["result"]["stdout"], "403\n")
+        self.assertEqual(run(few)[1]["result"]["network"]["refused"], 1)  # by its own default
+        self.assertNotIn("network", run(other)[1]["result"])
+        for token, hosts in ((few, ["b.example.org"]), (none, ["a.example.com"])):
+            for path, body in (("/v1/runs", daemon.run_of(code, allow_hosts=hosts)),
+                               ("/v1/sessions", {"language": "python", "allow_hosts": hosts})):
+                status, answer, _ = made.as_(token, "POST", path, body)
+                self.assertEqual((status, answer["error"]["code"], answer["error"]["field"]),
+                                 (403, "denied", "allow_hosts"))
