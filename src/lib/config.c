@@ -499,7 +499,7 @@ int config_load(struct config **ret, const char *path, struct err *e)
 		return parse(ret, "", 0, "", e);
 	if (buf_add_file(&text, AT_FDCWD, file, e) < 0)
 		return -1;
-	if (parse(&config, buf_str(&text), text.len, file, e) < 0)
+	if (parse(&config, buf_str(&text), text.len, file, e) < 0 || !config)
 		return err_context(e, "%.100s", file);
 	config->path = strdup(file);
 	if (!config->path)

@@ -19,6 +19,7 @@ const struct foreign foreign_variables[] = {
 	{ "CODE_EXECUTOR_MEMORY_LIMIT", "limits.memory", NULL },
 	{ "CODE_EXECUTOR_CPU_LIMIT", "limits.cpus", NULL },
 	{ "CODE_EXECUTOR_EPHEMERAL_STORAGE_LIMIT", "limits.workspace", NULL },
+	{ "CODE_EXECUTOR_SESSION_TIMEOUT", "server.session_lifetime", NULL },
 	{ "OUTPUT_DATA_PATH", "server.output_data_path", NULL },
 	{ "SANDBOX_HOST", "server.listen", NULL }, /* these two make one address */
 	{ "SANDBOX_PORT", "server.listen", NULL },
@@ -28,7 +29,6 @@ const struct foreign foreign_variables[] = {
 	{ "CODE_EXECUTOR_DOCKER_IMAGE", NULL, NULL },
 	{ "CODE_EXECUTOR_POD_NAME_PREFIX", NULL, NULL },
 	{ "CODE_EXECUTOR_WORKDIR_BASE", NULL, NULL },
-	{ "CODE_EXECUTOR_SESSION_TIMEOUT", NULL, NULL },
 	{ "CODE_EXECUTOR_DEFAULT_TIMEOUT", NULL, NULL },
 	{ "CODE_EXECUTOR_MEMORY_REQUEST", NULL, NULL },
 	{ "CODE_EXECUTOR_CPU_REQUEST", NULL, NULL },

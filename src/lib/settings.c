@@ -14,8 +14,15 @@
 #define START false
 
 const struct setting_row setting_rows[SETTINGS] = {
-#define SETTING(key, kind, def, min, max, when, doc)                                               \
-	{ #key, KIND_##kind, def, min, max, when, doc, offsetof(struct config_server, key) },
+#define SETTING(name, type, usual, least, most, when, text)                                        \
+	{ .key = #name,                                                                            \
+	  .def = usual,                                                                            \
+	  .doc = text,                                                                             \
+	  .min = least,                                                                            \
+	  .max = most,                                                                             \
+	  .at = offsetof(struct config_server, name),                                              \
+	  .kind = KIND_##type,                                                                     \
+	  .is_live = when },
 #include "lib/settings.def"
 #undef SETTING
 };

@@ -52,13 +52,11 @@ enum setting_id {
 };
 
 struct setting_row {
-	const char *key;
-	enum setting_kind kind;
-	const char *def;
+	const char *key, *def, *doc;
 	uint64_t min, max;
-	bool is_live; /* a reload changes it */
-	const char *doc;
 	size_t at; /* in struct config_server */
+	enum setting_kind kind;
+	bool is_live; /* a reload changes it */
 };
 
 extern const struct setting_row setting_rows[SETTINGS];

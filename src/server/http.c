@@ -166,7 +166,7 @@ static bool has_too_many(const struct http *http, const struct in6_addr *from)
 	if (http->options.per_address_max == 0 || IN6_IS_ADDR_UNSPECIFIED(from))
 		return false;
 	TAILQ_FOREACH(conn, &http->conns, link)
-	count += IN6_ARE_ADDR_EQUAL(&conn->from, from);
+	count += memcmp(&conn->from, from, sizeof(*from)) == 0;
 	return count >= http->options.per_address_max;
 }
 
@@ -369,15 +369,15 @@ int http_enable_tls(struct http *http, struct err *e)
 	return start_daemon(&http->tls_daemon, &http->tls_events, http, true, e);
 }
 
+struct http_options http_options(const struct http *http)
+{
+	return http->options;
+}
+
 void http_adjust(struct http *http, const struct http_options *options)
 {
-	struct http_options next = *options;
-
-	next.routes = http->options.routes;
-	next.arg = http->options.arg;
-	next.on_end = http->options.on_end;
-	http->options = next;
-	http->state.connections_max = next.connections_max;
+	http->options = *options;
+	http->state.connections_max = options->connections_max;
 	listen_again(http);
 }
 

@@ -59,7 +59,8 @@ int http_create(struct http **ret, struct loop *loop, const struct http_options 
 void http_free(struct http *http); /* clients are cut off, handlers told; NULL is fine */
 DEFINE_CLEANUP(struct http *, http_free)
 
-/* Other bounds from now on; `routes`, `arg` and `on_end` stay. */
+/* As they are, and other ones from now on. */
+struct http_options http_options(const struct http *http);
 void http_adjust(struct http *http, const struct http_options *options);
 
 /* From here on sockets may be TLS; its certificate is tls_load()'s affair. */

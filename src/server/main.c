@@ -374,7 +374,7 @@ int main(int argc, char **argv)
 			     .signals.fd = -1,
 			     .grace.on_due = on_grace,
 			     .warm.on_due = on_warm };
-	struct words w = { 0 };
+	struct words w = { .sockets = "" };
 	struct err e;
 
 	int failed = read_words(&w, argc, argv, &e);

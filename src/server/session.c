@@ -398,6 +398,9 @@ static int read_body(struct session *s, const char *body, size_t len, struct fai
 	buf_add(&s->body, body, len);
 	if (s->body.dropped || s->body.len > BODIES_MAX - server->session_bytes)
 		return err_set(&f->err, ERR_BUSY, "the sessions' files take too much memory");
+	const struct config_server *settings = server->host->config->server;
+	s->options.idle_ms = settings->session_idle_timeout;
+	s->options.lifetime_ms = settings->session_lifetime;
 	return session_options_read(&s->options, s->body.data, s->body.len, f);
 }
 

@@ -7,11 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define IDLE_DEFAULT_MS     600000u
-#define LIFETIME_DEFAULT_MS 3600000u
-#define LIFETIME_MAX_MS     (30ull * 86400000)
-#define TIMEOUT_MAX_MS      86400000u
-#define EPISODES_MAX        1000000000
+#define LIFETIME_MAX_MS (30ull * 86400000)
+#define TIMEOUT_MAX_MS  86400000u
+#define EPISODES_MAX    1000000000
 
 enum { MESSAGE_MAX = 16 << 20, NAME_MAX_ = 256, CALLBACKS_MAX = 1000, MEMBERS_MAX = 16 };
 
@@ -115,8 +113,8 @@ int session_options_read(struct session_options *ret, char *body, size_t len, st
 					     "policy",       "language", "environment",
 					     "files",        "env",      "limits",
 					     "allow_hosts",  "rewind",   NULL };
-	struct session_options o = { .idle_ms = IDLE_DEFAULT_MS,
-				     .lifetime_ms = LIFETIME_DEFAULT_MS,
+	struct session_options o = { .idle_ms = ret->idle_ms,
+				     .lifetime_ms = ret->lifetime_ms,
 				     .policy = BUF_INIT(len) };
 	struct slice all[MEMBERS_MAX];
 

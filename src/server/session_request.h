@@ -24,6 +24,7 @@ struct session_options { /* what is not in the job */
 	struct buf policy;     /* JSON; empty: none */
 	bool rewind; /* a step that ends badly is taken back, and the session goes on */
 };
+/* What the body does not say stays as it is: the times that are usual here. */
 int session_options_read(struct session_options *ret, char *body, size_t len,
 			 struct failure *f) MUST_USE;
 void session_options_done(struct session_options *o);

@@ -101,7 +101,7 @@ static int apply(struct server *s, const struct config *next, const char *text,
 	host->limits = limits;
 	if (s->http) { /* not at the start */
 		(void)!logged_setup(&s->log, host->config->server, e);
-		struct http_options options = { 0 };
+		struct http_options options = http_options(s->http);
 		setup_http(&options, s);
 		http_adjust(s->http, &options);
 	}

@@ -94,7 +94,7 @@ int tls_load(const char *certificate, const char *key, struct err *e)
 {
 	AUTO(pair_done) struct pair p = { 0 };
 
-	if (pair_read(&p, certificate, key, e) < 0)
+	if (pair_read(&p, certificate, key, e) < 0 || !p.chain)
 		return -1;
 	if (!go_together(&p))
 		return err_set(e, ERR_INVALID, "tls_key: not the key of tls_certificate");
@@ -114,7 +114,7 @@ int tls_retrieve(gnutls_session_t session, const struct gnutls_cert_retr_st *inf
 		 gnutls_pcert_st **certs, unsigned *ret_count, gnutls_ocsp_data_st **ocsp,
 		 unsigned *ret_ocsp_count, gnutls_privkey_t *ret_key, unsigned *flags)
 {
-	struct pair p;
+	struct pair p = { 0 };
 	struct err ignored;
 
 	(void)session;

@@ -207,6 +207,20 @@ class Reload(Front):
                      {"Content-Type": "application/json"})
         self.assertIn(b'"timed_out":true', made.getresponse().read())
 
+    def test_times_of_sessions(self):
+        listen = ["listen: [127.0.0.1:%d]" % self.port, "socket: " + self.path("s")]
+        self.write(*listen, "session_lifetime: 100s")
+        self.start(env={"CODE_EXECUTOR_SESSION_TIMEOUT": "200"})
+        self.assert_says("vial is ready")
+        made = http.client.HTTPConnection("127.0.0.1", self.port, timeout=daemon.PATIENCE_S)
+        self.addCleanup(made.close)
+
+        def remaining(body):
+            made.request("POST", "/v1/sessions", json.dumps(body), {"Content-Type": "application/json"})
+            return json.loads(made.getresponse().read())["remaining_seconds"]
+        self.assertTrue(100 < remaining({"language": "python"}) <= 200)
+        self.assertTrue(200 < remaining({"language": "python", "lifetime": 300}) <= 300)
+
     def test_time_for_what_is_under_way(self):
         self.write("listen: [127.0.0.1:%d]" % self.port, "socket: " + self.path("s"), "drain_grace: 0")
         self.start()

@@ -40,6 +40,7 @@ static int read_options(struct parsed *p, const char *text)
 	char *body = body_of(p, text);
 
 	session_options_done(&p->options);
+	p->options = (struct session_options){ .idle_ms = 600000, .lifetime_ms = 3600000 };
 	return session_options_read(&p->options, body, p->body.len, &p->f);
 }
 
