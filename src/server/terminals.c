@@ -268,6 +268,18 @@ static int read_term(char ret[TERM_MAX + 8], const struct exchange *x, struct fa
 	return 0;
 }
 
+/* Where the proxy is, unless the session has its own word on that. */
+static int add_variable(const char *pair, void *arg, struct err *e)
+{
+	struct vial_job *job = arg;
+	size_t name = strcspn(pair, "=") + 1;
+
+	for (size_t i = 0; i < job->env.count; i++)
+		if (strncmp(job->env.items[i], pair, name) == 0)
+			return 0;
+	return strings_add(&job->env, pair, e);
+}
+
 /* The variables that the session was made with, and what kind of terminal it is. */
 static int open_terminal(struct desk *d, const struct session *s, struct failure *f)
 {
@@ -281,7 +293,10 @@ static int open_terminal(struct desk *d, const struct session *s, struct failure
 	if (read_count(&options.columns, d->x, "columns", f) < 0 ||
 	    read_count(&options.rows, d->x, "rows", f) < 0 || read_term(term, d->x, f) < 0 ||
 	    request_parse(&job, REQUEST_SESSION, d->server->host, &d->server->environments,
-			  buf_str(&s->body), s->body.len, f) < 0)
+			  buf_str(&s->body), s->body.len, f) < 0 ||
+	    tenant_set_reach(s->tenant, job, f) < 0)
+		return -1;
+	if (job_hosts(job) && egress_environment(job_hosts(job), add_variable, job, &f->err) < 0)
 		return -1;
 	for (size_t i = 0; i < job->env.count && count < ENV_MAX; i++)
 		env[count++] = job->env.items[i];

@@ -58,6 +58,14 @@ class Terminal(Case):
         shell.send(b"stty size\n")
         shell.until(b"43 132\r\n")
 
+    def test_it_finds_the_proxy_of_its_session(self):
+        made = self.daemon.ask("POST", "/v1/sessions", {"language": "python", "allow_hosts": ["example.com"],
+                                                        "env": {"https_proxy": "mine"}})[1]["id"]
+        self.addCleanup(self.daemon.ask, "DELETE", "/v1/sessions/" + made)
+        shell = self.shell(session=made)
+        shell.send(b"echo $HTTP_PROXY $https_proxy; exec 3<>/dev/tcp/127.0.0.1/3128 && echo op''en\n")
+        self.assertIn("http://127.0.0.1:3128 mine\r\n", shell.until(b"open\r\n"))
+
     def test_the_end_is_told(self):
         for end, told in ((b"exit 3\n", (1000, "exit 3")), (b"kill -9 $$\n", (1000, "signal 9"))):
             shell = self.shell()
