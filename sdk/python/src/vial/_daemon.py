@@ -27,7 +27,7 @@ ARMED = "2"
 KEEPER = """
 exec 3<&0
 "$@" </dev/null 3<&- & served=$!
-{ read -r _ <&3; : >"$0/over"; kill -TERM $served; } 2>/dev/null & watch=$!
+{ read -r _ <&3; true >"$0/over"; kill -TERM $served; } 2>/dev/null & watch=$!
 exec 3<&-
 wait $served; status=$?
 kill $watch 2>/dev/null
