@@ -155,7 +155,8 @@ static void refuse_length(struct exchange *x)
 	size_t max = x->match.route->body_max;
 
 	if (max)
-		exchange_refuse(x, 413, ERR_LIMIT, "a body of at most %zu bytes is taken here", max);
+		exchange_refuse(x, 413, ERR_LIMIT, "a body of at most %zu bytes is taken here",
+				max);
 	else
 		exchange_refuse(x, 413, ERR_LIMIT, "no body is taken here");
 }

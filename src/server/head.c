@@ -1,8 +1,8 @@
 /*
  * head - what a request says before its body, and whether it is listened to any further.
  *
- * In this order: whether it is clear where it ends, whether it may come from a web page, who sends it
- * and whether that one may, and only then what it wants.
+ * In this order: whether it is clear where it ends, whether it may come from a web page, who sends
+ * it and whether that one may, and only then what it wants.
  */
 #include "server/http_impl.h"
 
