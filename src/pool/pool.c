@@ -102,7 +102,7 @@ static bool refill_one(struct pool *pool, uint64_t now)
 static void refill(struct pool *pool, uint64_t now, bool is_short)
 {
 	/* Those who wait come first. */
-	while (!is_short && pool->arming_count < REFILLS_AT_ONCE &&
+	while (!is_short && pool->arming_count - pool->ordered_count < REFILLS_AT_ONCE &&
 	       pool->sandbox_count < pool->options.boxes_max && refill_one(pool, now))
 		;
 	for (size_t i = 0; i < pool->kept_count; i++)

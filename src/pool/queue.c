@@ -344,5 +344,7 @@ bool queue_serve(struct pool *pool)
 	serve_ordered(pool);
 	while (has_any(pool) && serve_next(pool))
 		;
-	return pool->turns.next != &pool->turns && make_room(pool);
+	bool is_short = pool->turns.next != &pool->turns && make_room(pool);
+	/* What is being made for one share is no reason to keep nothing ready for others. */
+	return is_short || (pool->share_count < 2 && pool->queue_count > 0);
 }
