@@ -209,10 +209,12 @@ static void add_line(struct json *j, int64_t number, const char *at, size_t len,
 static void add_excerpt(struct json *j, const struct entry *entry)
 {
 	const char *at = entry->code.at, *end = at + entry->code.len;
-	int64_t first = entry->line - DIAGNOSE_CONTEXT, last = entry->line + DIAGNOSE_CONTEXT;
+	bool is_there = entry->line > 0 && entry->line <= (int64_t)entry->code.len + 1;
+	int64_t first = is_there ? entry->line - DIAGNOSE_CONTEXT : 0;
+	int64_t last = is_there ? entry->line + DIAGNOSE_CONTEXT : 0;
 
 	json_open(j, "excerpt", '[');
-	for (int64_t number = 1; entry->line > 0 && at < end && number <= last; number++) {
+	for (int64_t number = 1; at < end && number <= last; number++) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t len = (size_t)((newline ? newline : end) - at);
 		if (number >= first)

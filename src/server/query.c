@@ -96,7 +96,10 @@ int query_time(int64_t *ret_ms, const char *text)
 	time_t seconds = timegm(&tm);
 	if (*at || seconds < 0)
 		return -1;
-	*ret_ms = ((int64_t)seconds - shift) * 1000 + ms;
+	int64_t total = ((int64_t)seconds - shift) * 1000 + ms;
+	if (total < 0)
+		return -1;
+	*ret_ms = total;
 	return 0;
 }
 
