@@ -137,7 +137,7 @@ int reach_of_tenant(struct reach **ret, const struct config *config, unsigned pl
 	*ret = NULL;
 	if (!has_allow && !has_usual)
 		return 0;
-	if (reach_read(&all, config, e) < 0 || reach_bound_others(all, e) < 0)
+	if (reach_read(&all, config, e) < 0 || !all || reach_bound_others(all, e) < 0)
 		return -1;
 	own = malloc(sizeof(*own));
 	if (!own)

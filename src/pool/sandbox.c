@@ -352,7 +352,7 @@ static void on_ended(struct sandbox *box, const struct wire_ended *ended)
 		sandbox_gone(box);
 	else if (!occupant)
 		sandbox_discard(box);
-	if (gate_is_awaited(occupant) && !occupant->place.next)
+	if (occupant && gate_is_awaited(occupant) && !occupant->place.next)
 		lost_before_gate(occupant);
 	else if (occupant)
 		occupant->kind->ended(occupant, ended, is_final);

@@ -236,6 +236,7 @@ static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, cons
 	size_t max = x->match.route ? x->match.route->body_max : 0;
 	bool is_bad = x->is_refused && x->failure.status == 400;
 	x->body = (struct buf)BUF_INIT(max);
+	x->conn->owes_body = announced > 0 || head.encoding;
 	if (!x->is_refused && x->match.route && x->match.route->streams)
 		begin_taking(x);
 	else
@@ -330,6 +331,7 @@ static enum MHD_Result answer(struct exchange *x)
 		bool was_taking = x->is_taking;
 		x->is_handled = true;
 		x->is_taking = false;
+		x->conn->owes_body = false;
 		conn_wait(x->conn);
 		if (x->is_refused) {
 			x->http->state.refused++;
@@ -362,6 +364,8 @@ enum MHD_Result exchange_on_request(void *http, struct MHD_Connection *mhd, cons
 	(void)version;
 	if (!x)
 		return begin(http, mhd, url, method, state);
+	if (x->is_gone) /* and with it whoever took the body */
+		return MHD_NO;
 	size_t offered = *len;
 	if (offered == 0)
 		return answer(x);
@@ -423,7 +427,7 @@ void exchange_on_completed(void *arg, struct MHD_Connection *mhd, void **state,
 	loop_unwatch(http->loop, &x->hangup);
 	TAILQ_REMOVE(&http->exchanges, x, link);
 	http->state.exchanges--;
-	x->conn->is_busy = false;
+	x->conn->is_busy = x->conn->owes_body = false;
 	x->conn->is_garbled = false;
 	conn_allow(x->conn, http->options.idle_ms);
 	if (!x->witness) {

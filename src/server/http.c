@@ -23,6 +23,7 @@
 enum {
 	ACCEPT_AT_ONCE = 64, /* then others have their turn */
 	BREATHER_US = 100000,
+	LOOK_US = 500000, /* how often we look whether who owes a body is still there */
 };
 
 /* ---- serving --------------------------------------------------------------------------- */
@@ -87,20 +88,42 @@ void http_poke(struct http *http)
 
 /* ---- deadlines ------------------------------------------------------------------------- */
 
+/*
+ * The daemon hears of a hang-up once, and takes a read that filled less than its buffer as all there
+ * is: the end of a client that comes together with its last bytes is lost on it.
+ */
+static bool has_left(const struct conn *conn)
+{
+	char byte;
+
+	return conn->owes_body && recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static void set_deadline(struct conn *conn)
+{
+	uint64_t now = loop_now(), left = conn->until_us > now ? conn->until_us - now : 0;
+	struct err ignored;
+
+	if (conn->owes_body && left > LOOK_US)
+		left = LOOK_US;
+	if (loop_set_timer(conn->http->loop, &conn->deadline, left, &ignored) < 0)
+		(void)shutdown(conn->fd, SHUT_RDWR); /* not without a deadline */
+}
+
 static void on_deadline(struct timer *t)
 {
 	struct conn *conn = holder_of(t, struct conn, deadline);
 
-	/* The daemon sees it as hung up, and lets go of it. */
-	(void)shutdown(conn->fd, SHUT_RDWR);
+	if (loop_now() >= conn->until_us || has_left(conn))
+		(void)shutdown(conn->fd, SHUT_RDWR); /* the daemon sees it, and lets go of it */
+	else
+		set_deadline(conn);
 }
 
 void conn_allow(struct conn *conn, uint64_t ms)
 {
-	struct err ignored;
-
-	if (loop_set_timer(conn->http->loop, &conn->deadline, ms * 1000, &ignored) < 0)
-		(void)shutdown(conn->fd, SHUT_RDWR); /* not without a deadline */
+	conn->until_us = loop_now() + ms * 1000;
+	set_deadline(conn);
 }
 
 void conn_allow_bytes(struct conn *conn, uint64_t bytes)
@@ -144,17 +167,16 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **state,
 static struct in6_addr network_of(const struct sockaddr_storage *from)
 {
 	const struct sockaddr_in *in4 = (const struct sockaddr_in *)from;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
-	struct in6_addr network = { 0 };
+	struct in6_addr in6 = ((const struct sockaddr_in6 *)from)->sin6_addr, network = { 0 };
 
 	if (from->ss_family == AF_UNIX || address_is_loopback(from))
 		return network;
 	if (from->ss_family == AF_INET)
 		memcpy(network.s6_addr + 12, &in4->sin_addr, 4);
-	else if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		memcpy(network.s6_addr + 12, in6->sin6_addr.s6_addr + 12, 4);
+	else if (IN6_IS_ADDR_V4MAPPED(&in6))
+		memcpy(network.s6_addr + 12, in6.s6_addr + 12, 4);
 	else
-		memcpy(network.s6_addr, &in6->sin6_addr, 8);
+		memcpy(network.s6_addr, &in6, 8);
 	return network;
 }
 

@@ -31,7 +31,9 @@ struct conn {
 	bool is_tcp, is_tls, is_loopback;
 	bool is_busy; /* has an exchange */
 	bool is_garbled; /* an escape in the address of its request means nothing */
+	bool owes_body; /* the rest of its request is still to come */
 	struct timer deadline;
+	uint64_t until_us; /* when that is; the timer may be due before, for a look */
 	TAILQ_ENTRY(conn) link;
 };
 

@@ -164,14 +164,14 @@ class Lives(Case):
         self.assertTrue(wait_until(lambda: self.look(session)[0] == 404))
 
     def test_lifetime(self):
-        session = self.open(lifetime=0.7)
+        session = self.open(lifetime=2)
         result = self.later(session, "while True: pass")()
         self.assertEqual((result["outcome"], result["state"]), ("cancelled", "lost"))
         self.assertIn("lifetime", result["reason"])
         self.assertEqual(self.look(session)[0], 404)
-        session = self.open(lifetime=0.7)
+        session = self.open(lifetime=2)
         self.assertEqual(self.post(session, "extend", {"lifetime": 60})[0], 200)
-        time.sleep(1)
+        time.sleep(2.5)
         self.assertEqual(self.value(session, "1"), 1)
         self.assertEqual(self.post(session, "extend", {"lifetime": 0.2})[0], 200)
         self.assertTrue(wait_until(lambda: self.look(session)[0] == 404))

@@ -27,7 +27,11 @@ ARMED = "2"
 KEEPER = """
 exec 3<&0
 "$@" </dev/null 3<&- & served=$!
-{ read -r _ <&3; true >"$0/over"; kill -TERM $served; } 2>/dev/null & watch=$!
+{
+	read -r _ <&3; true >"$0/over"; kill -TERM $served; tries=0
+	while [ $tries -lt 60 ] && kill -0 $served; do sleep 1; tries=$((tries + 1)); done
+	kill -KILL $served
+} 2>/dev/null & watch=$!
 exec 3<&-
 wait $served; status=$?
 kill $watch 2>/dev/null

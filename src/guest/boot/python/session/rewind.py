@@ -19,6 +19,7 @@ import signal
 import stat
 import struct
 import sys
+import time
 from _thread import _count as count_threads
 from os import _exit as exit_now
 
@@ -37,11 +38,14 @@ def end_others(*keep):
     """End all processes of the sandbox but its first, ourselves and these."""
     spared = {1, os.getpid(), *keep}
     _signal(-1, signal.SIGSTOP)  # all at once, so that none can start another meanwhile
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) not in spared:
-            _signal(int(name), signal.SIGKILL)
+    others = [int(name) for name in os.listdir("/proc")
+              if name.isdigit() and int(name) not in spared]
+    for pid in others:
+        _signal(pid, signal.SIGKILL)
     for pid in keep:
         _signal(pid, signal.SIGCONT)
+    while any(map(_lives, others)):  # what they still have to let go of may be what we put back
+        time.sleep(0.001)
 
 
 def _signal(pid, number):
@@ -71,7 +75,7 @@ def _lives(pid):
     """Not of one that is dead, and that nobody has asked for."""
     try:
         with open("/proc/%s/stat" % pid, "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] != b"Z"
+            return file.read().rpartition(b")")[2].split()[0] not in b"ZX"
     except OSError:
         return False
 
