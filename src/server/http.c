@@ -89,8 +89,8 @@ void http_poke(struct http *http)
 /* ---- deadlines ------------------------------------------------------------------------- */
 
 /*
- * The daemon hears of a hang-up once, and takes a read that filled less than its buffer as all there
- * is: the end of a client that comes together with its last bytes is lost on it.
+ * The daemon hears of a hang-up once, and takes a read that filled less than its buffer as all
+ * there is: the end of a client that comes together with its last bytes is lost on it.
  */
 static bool has_left(const struct conn *conn)
 {

@@ -80,6 +80,12 @@ def test_what_the_server_does_not_do(sandbox, tmp_path):
     assert result.ok and (tmp_path / "b").read_text() == "12"
 
 
+def test_a_stream_of_what_is_no_text(sandbox):
+    stream = sandbox.stream("import os\nos.write(1, b'a\\xff')")
+    printed = [event.data for event in stream if isinstance(event, vial.Output)]
+    assert "".join(printed) == "a\N{REPLACEMENT CHARACTER}"
+
+
 def test_a_stream(sandbox):
     stream = sandbox.stream("import sys\nprint('out')\nprint('err', file=sys.stderr)")
     events = list(stream)

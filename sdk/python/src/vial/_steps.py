@@ -1,6 +1,7 @@
 """_steps - sessions and their steps: what is asked and what is answered, without asking."""
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
@@ -63,6 +64,14 @@ def session_body(*, language: Optional[str], environment: Optional[str],
     return body
 
 
+def _text(output: Mapping[str, Any]) -> str:
+    """What was printed; bytes that are no text are shown as such."""
+    coded = output.get("data_base64")
+    if coded is None:
+        return str(output.get("data", ""))
+    return base64.b64decode(str(coded)).decode("utf-8", "replace")
+
+
 def step_body(code: str, *, mode: Optional[str], name: Optional[str],
               globals: Optional[Mapping[str, Any]], callbacks: Optional[Dict[str, Callback]],
               calls_max: Optional[int], policy: Union[Policy, Unset], figures: Optional[bool],
@@ -95,7 +104,7 @@ class Reader:
             self.id = str(data.get("id"))
             return Started(self.id)
         if kind == "output":
-            return Output(str(data.get("stream")), str(data.get("data")))
+            return Output(str(data.get("stream")), _text(data))
         if kind == "display":
             return Display(Rich(data.get("data") or {}))
         if kind == "call":
