@@ -117,6 +117,8 @@ static void finish(struct occupant *t, const struct err *why)
 	mute(t);
 	filings_end(&live->filings, &ended);
 	terminals_end(&live->terminals, &gone);
+	filings_done(&live->filings, t->pool->loop); /* now, for on_end may free the pool */
+	live->filings.list.next = NULL;
 	occupant_detach(t);
 	t->kept->failed += never_was;
 	live->events.on_end(never_was ? NULL : &live->end, never_was ? &copy : NULL,

@@ -172,7 +172,7 @@ class Life(Case):
         self.put("def/environment.yaml", "language: python\npreloads: [alpha]\n")
         done = self.build("mine", self.path("def"))
         self.assertEqual(done.returncode, cli.USAGE)
-        self.assertRegex(done.stderr, "environment.yaml: .*preloads.*line")
+        self.assertRegex(done.stderr, "environment.yaml: line 2: .*preloads")
 
 
 class Locks(Case):

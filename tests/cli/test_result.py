@@ -32,8 +32,10 @@ class Json(cli.Case):
         for name, program, options in self.PROGRAMS:
             with self.subTest(name):
                 result, _ = self.result("python", program, *options)
-                self.assertEqual(set(result), set(documented()))
-                for key, types in documented().items():
+                expected = documented()
+                del expected["network"]  # only where hosts could be reached
+                self.assertEqual(set(result), set(expected))
+                for key, types in expected.items():
                     self.assertTrue(any(isinstance(result[key], kind) for kind in types),
                                     (key, result[key]))
                     if isinstance(result[key], bool):
