@@ -18,16 +18,17 @@ def groups():
             top = "/sys/fs/cgroup/" + (names or "") + (path if "memory" in names else "/vial")
             if os.path.isdir(top):
                 found += [top + "/" + name for name in os.listdir(top) if name.startswith("vial-")]
-    return {path for path in found if is_empty(path)}
+    with open("/proc/locks", encoding="ascii") as file:
+        locked = {line.split()[-3].rpartition(":")[2] for line in file if "FLOCK" in line}
+    return {path for path in found if not is_locked(path, locked)}
 
 
-def is_empty(group):
-    """Nobody is in it: one of a run that is under way is not, but for moments."""
+def is_locked(group, inodes):
+    """Whoever lives has the locks of his groups; asked for without taking one."""
     try:
-        with open(group + "/cgroup.procs", encoding="ascii") as file:
-            return not file.read()
+        return str(os.stat(group).st_ino) in inodes
     except OSError:
-        return False
+        return True  # it is gone meanwhile
 
 
 class Killed(cli.Case):
