@@ -38,7 +38,7 @@
 
 extern char **environ;
 
-enum { WIDTH_MAX = 64 };
+enum { WIDTH_MAX = 64, REST_MS = 100 };
 
 struct conversation {
 	int fd; /* 0: not open yet */
@@ -320,14 +320,16 @@ static void run_once(size_t which)
 
 static void rounds(long count, long gap_ms, long stretch)
 {
-	const struct timespec gap = { gap_ms / 1000, gap_ms % 1000 * 1000000 };
+	/* At least what a daemon needs to be ready again after another command's stretch. */
+	const long rest_ms = gap_ms > 0 ? gap_ms : REST_MS;
+	const struct timespec rest = { rest_ms / 1000, rest_ms % 1000 * 1000000 };
 	size_t order[ARRAY_LEN(commands)];
 
 	while (count-- > 0) {
 		shuffle(order, command_count);
 		for (size_t i = 0; i < command_count * (size_t)stretch; i++) {
-			if (gap_ms > 0)
-				(void)nanosleep(&gap, NULL);
+			if (gap_ms > 0 || i % (size_t)stretch == 0)
+				(void)nanosleep(&rest, NULL);
 			run_once(order[i / (size_t)stretch]);
 		}
 		if (fflush(out) != 0)
