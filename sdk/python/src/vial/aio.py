@@ -100,7 +100,7 @@ class AsyncSandbox:
             directory: a directory of this machine as the workspace; only with a local server.
             mounts: others of this machine to be read, by where they appear; likewise.
             network: the host's network, where the operator permits it; only with a local server.
-            allow_hosts: hosts that it may reach, by a proxy: "pypi.org", "*.example.com:8443"; the
+            allow_hosts: hosts that it may reach: "example.org", "*.example.com:8443"; the
                 result's `network` says what became of it. Default: the server's, which is none.
             check: raise if the program fails; see `Result.check`.
             progress: is told (sent, total) bytes while the request is sent.
