@@ -256,12 +256,12 @@ class Repl(test_daemon.WithDaemon):
     def test_on_a_terminal(self):
         status = self.converse((b"", rb">>> $"), (b"x = 5\n", rb">>> $"),
                                (b"def f():\n", rb"\.\.\. $"), (b"    return x\n", rb"\.\.\. $"),
-                               (b"\n", rb">>> $"), (b"f()\n", rb"\n5\r\n"),
-                               (b"print(x + 2, flush=True)\n", rb"\n7\r\n"),
+                               (b"\n", rb">>> $"), (b"f()\n", rb"(?s)\n5\r\n.*>>> $"),
+                               (b"print(x + 2, flush=True)\n", rb"(?s)\n7\r\n.*>>> $"),
                                (b"import time; print('g' 'o', flush=True); time.sleep(60)\n", rb"\ngo\r\n"),
-                               (b"\x03", rb"KeyboardInterrupt"),
-                               (b"x\n", rb"\n5\r\n"), (b"half a li\x03", rb">>> $"),
-                               (b"\x1b[A\n", rb"\n5\r\n"), (b"\x04", rb"\n"))
+                               (b"\x03", rb"(?s)KeyboardInterrupt.*>>> $"),
+                               (b"x\n", rb"(?s)\n5\r\n.*>>> $"), (b"half a li\x03", rb">>> $"),
+                               (b"\x1b[A\n", rb"(?s)\n5\r\n.*>>> $"), (b"\x04", rb"\n"))
         self.assertEqual(status, 0)
         self.assertIn("def", self.get(".local/state/vial/history"))
         self.assertEqual(os.stat(self.path(".local/state/vial/history")).st_mode & 0o077, 0)
