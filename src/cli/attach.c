@@ -371,14 +371,10 @@ int session_attach_main(int argc, char **argv)
 			      .signals = -1,
 			      .status = -1 };
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first < 0)
-		return cli_report(o.verb, &e);
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
 	if (argc - first != 1 || !daemon_is_id(argv[first])) {
 		(void)err_set(&e, ERR_INVALID, "name one session");
 		return cli_report(o.verb, &e);

@@ -9,6 +9,8 @@
 #include "base/err.h"
 #include "base/own.h"
 
+#include <stdbool.h>
+
 #include <vial/vial.h>
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
@@ -41,6 +43,11 @@ int repl_main(int argc, char **argv);
 
 /* Print the failure of `verb` ("run", or NULL) on stderr; returns the exit code it deserves. */
 int cli_report(const char *verb, const struct err *e);
+
+/* How a verb begins: its options are read, and its operands begin at *ret_first.  True: that was
+ * all, for help was asked for or something is wrong, and *ret_status is the exit code. */
+struct options;
+bool cli_parse(int *ret_first, int *ret_status, struct options *o, int argc, char **argv);
 
 /* The library's error as ours; returns -1. */
 int cli_from_vial(struct err *e, const struct vial_error *v);

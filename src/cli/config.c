@@ -44,15 +44,11 @@ static int check_main(int argc, char **argv)
 			     0 };
 	struct vial_error error;
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first >= 0 && first + 1 < argc)
-		first = options_no_operands(first + 1, argc, argv, &e);
-	if (first < 0)
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if (first < argc && options_no_operands(first + 1, argc, argv, &e) < 0)
 		return cli_report(o.verb, &e);
 	if (vial_config_check(first < argc ? argv[first] : NULL, &error) < 0)
 		return report_file(&error);
@@ -144,13 +140,11 @@ static int show_main(int argc, char **argv)
 			     0 };
 	struct vial_error error;
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first < 0 || options_no_operands(first, argc, argv, &e) < 0)
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if (options_no_operands(first, argc, argv, &e) < 0)
 		return cli_report(o.verb, &e);
 	if (vial_settings(&list, req.config, &error) < 0)
 		return report_file(&error);

@@ -17,8 +17,8 @@ struct request {
 };
 
 static const struct option rows[] = {
-	{ "json",   0, NULL,   "print a JSON object: layers, ok",
-	  offsetof(struct request, json), NULL },
+	{ "json", 0, NULL, "print a JSON object: layers, ok", offsetof(struct request, json),
+	  NULL },
 	{ "config", 0, "FILE", "the operator's configuration (default: /etc/vial/vial.yaml)",
 	  offsetof(struct request, config), NULL },
 };
@@ -27,9 +27,9 @@ static const struct {
 	const char *name, *mark, *ascii;
 	enum term_style style;
 } states[] = {
-	[VIAL_ACTIVE]   = { "active",   "✓", "+", TERM_GREEN },
+	[VIAL_ACTIVE] = { "active", "✓", "+", TERM_GREEN },
 	[VIAL_DEGRADED] = { "degraded", "~", "~", TERM_YELLOW },
-	[VIAL_MISSING]  = { "missing",  "✗", "x", TERM_RED },
+	[VIAL_MISSING] = { "missing", "✗", "x", TERM_RED },
 };
 
 static bool is_fatal(const struct vial_layer *layer)
@@ -114,25 +114,26 @@ int doctor_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = { "[--json]", NULL };
 	struct request req = { 0 };
-	struct options o = { "doctor", synopsis,
+	struct options o = { "doctor",
+			     synopsis,
 			     "Try every layer of the sandbox on this host and say which of them "
 			     "hold. Exits with 0 when a run would be accepted, with 1 when it "
 			     "would be refused.",
-			     rows, ARRAY_LEN(rows), &req, 0 };
+			     rows,
+			     ARRAY_LEN(rows),
+			     &req,
+			     0 };
 	AUTO(vial_closep) struct vial *host = NULL;
 	const struct vial_layer *layers;
 	struct vial_error error;
 	size_t count;
 	bool ok = true;
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first < 0 || options_no_operands(first, argc, argv, &e) < 0 ||
-	    cli_open(&host, req.config, &e) < 0)
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if (options_no_operands(first, argc, argv, &e) < 0 || cli_open(&host, req.config, &e) < 0)
 		return cli_report(o.verb, &e);
 	if (vial_layers(&layers, &count, host, &error) < 0) {
 		(void)cli_from_vial(&e, &error);

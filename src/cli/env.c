@@ -148,13 +148,11 @@ int env_list_main(int argc, char **argv)
 	auto_buf struct buf text = BUF_INIT(64u << 20);
 	struct json j = { .out = &text };
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first < 0 || options_no_operands(first, argc, argv, &e) < 0 ||
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if (options_no_operands(first, argc, argv, &e) < 0 ||
 	    load(&list, &host, req.config, &e) < 0)
 		return cli_report(o.verb, &e);
 	if (!req.json) {
@@ -220,15 +218,12 @@ int env_show_main(int argc, char **argv)
 	auto_buf struct buf text = BUF_INIT(8u << 20);
 	struct json j = { .out = &text };
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first >= 0 && first == argc)
-		first = err_set(&e, ERR_INVALID, "which environment?");
-	if (first < 0 || options_no_operands(first + 1, argc, argv, &e) < 0 ||
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if ((first == argc && err_set(&e, ERR_INVALID, "which environment?") < 0) ||
+	    options_no_operands(first + 1, argc, argv, &e) < 0 ||
 	    load(&list, &host, req.config, &e) < 0)
 		return cli_report(o.verb, &e);
 
@@ -262,15 +257,12 @@ int env_remove_main(int argc, char **argv)
 	AUTO(vial_closep) struct vial *host = NULL;
 	struct vial_error error;
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first >= 0 && first == argc)
-		first = err_set(&e, ERR_INVALID, "which environment?");
-	if (first < 0 || cli_open(&host, req.config, &e) < 0)
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if ((first == argc && err_set(&e, ERR_INVALID, "which environment?") < 0) ||
+	    cli_open(&host, req.config, &e) < 0)
 		return cli_report(o.verb, &e);
 	for (int i = first; i < argc; i++) {
 		if (vial_environment_remove(host, argv[i], &error) < 0) {

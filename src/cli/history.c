@@ -251,13 +251,11 @@ int history_main(int argc, char **argv)
 		0
 	};
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first < 0 || (first < argc && options_no_operands(first + 1, argc, argv, &e) < 0) ||
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if ((first < argc && options_no_operands(first + 1, argc, argv, &e) < 0) ||
 	    (first < argc ? show(&req, argv[first], &e) : list(&req, &e)) < 0)
 		return cli_report(o.verb, &e);
 	return cli_flush(0);

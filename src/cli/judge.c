@@ -490,13 +490,11 @@ int judge_main(int argc, char **argv)
 			     &g.req,
 			     0 };
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first < 0 || read_operands(&g, argv + first, &e) < 0)
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if (read_operands(&g, argv + first, &e) < 0)
 		return cli_report(o.verb, &e);
 	g.has_bar = !g.req.json && isatty(STDERR_FILENO);
 	int failed = run_all(&g, &e);

@@ -68,22 +68,16 @@ int kill_main(int argc, char **argv)
 			     &req,
 			     0 };
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first < 0)
-		return cli_report(o.verb, &e);
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
 	if (req.all == (first < argc)) {
 		(void)err_set(&e, ERR_INVALID,
 			      req.all ? "--all leaves nothing to name"
 				      : "which run? name an id, or --all");
 		return cli_report(o.verb, &e);
 	}
-
-	int status = req.all ? kill_all(&e) : kill_named(argv + first, &e);
-
+	status = req.all ? kill_all(&e) : kill_named(argv + first, &e);
 	return status < 0 ? cli_report(o.verb, &e) : status;
 }

@@ -15,7 +15,7 @@ struct request {
 };
 
 static const struct option rows[] = {
-	{ "json",   0, NULL,   "print a JSON array, one object per language",
+	{ "json", 0, NULL, "print a JSON array, one object per language",
 	  offsetof(struct request, json), NULL },
 	{ "config", 0, "FILE", "the operator's configuration (default: /etc/vial/vial.yaml)",
 	  offsetof(struct request, config), NULL },
@@ -79,22 +79,23 @@ int languages_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = { "[--json]", NULL };
 	struct request req = { 0 };
-	struct options o = { "languages", synopsis,
+	struct options o = { "languages",
+			     synopsis,
 			     "List the languages of vial, and which tool runs each of them here.",
-			     rows, ARRAY_LEN(rows), &req, 0 };
+			     rows,
+			     ARRAY_LEN(rows),
+			     &req,
+			     0 };
 	AUTO(vial_closep) struct vial *host = NULL;
 	const struct vial_language *langs;
 	struct vial_error error;
 	size_t count;
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first < 0 || options_no_operands(first, argc, argv, &e) < 0 ||
-	    cli_open(&host, req.config, &e) < 0)
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if (options_no_operands(first, argc, argv, &e) < 0 || cli_open(&host, req.config, &e) < 0)
 		return cli_report(o.verb, &e);
 	if (vial_languages(&langs, &count, host, &error) < 0) {
 		(void)cli_from_vial(&e, &error);

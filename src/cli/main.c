@@ -3,6 +3,7 @@
  */
 #include "base/buf.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/term.h"
 #include "cli/verbs.h"
 
@@ -81,6 +82,22 @@ int cli_flush(int status)
 	if (errno != EPIPE)
 		(void)fprintf(stderr, "vial: stdout: %s\n", strerror(errno));
 	return EXIT_OURS;
+}
+
+bool cli_parse(int *ret_first, int *ret_status, struct options *o, int argc, char **argv)
+{
+	struct err e;
+
+	*ret_first = options_parse(o, argc, argv, &e);
+	if (*ret_first >= 0 && !o->wants_help)
+		return false;
+	if (*ret_first < 0) {
+		*ret_status = cli_report(o->verb, &e);
+	} else {
+		options_usage(stdout, o);
+		*ret_status = cli_flush(0);
+	}
+	return true;
 }
 
 static void usage(FILE *f)

@@ -57,20 +57,22 @@ int prepare_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = { "[LANG...]", NULL };
 	struct request req = { 0 };
-	struct options o = { "prepare", synopsis,
+	struct options o = { "prepare",
+			     synopsis,
 			     "Fill the build cache of the languages named, or of all compiled "
 			     "languages that are installed, so that a first run is as fast as "
 			     "later ones.",
-			     rows, ARRAY_LEN(rows), &req, 0 };
+			     rows,
+			     ARRAY_LEN(rows),
+			     &req,
+			     0 };
 	AUTO(vial_closep) struct vial *host = NULL;
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first < 0 || cli_open(&host, req.config, &e) < 0)
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if (cli_open(&host, req.config, &e) < 0)
 		return cli_report(o.verb, &e);
 	if (first == argc && prepare_all(host, &e) < 0)
 		return cli_report(o.verb, &e);

@@ -121,13 +121,11 @@ int ps_main(int argc, char **argv)
 	const struct json_object *runs;
 	size_t count;
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first < 0 || options_no_operands(first, argc, argv, &e) < 0 ||
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if (options_no_operands(first, argc, argv, &e) < 0 ||
 	    daemon_call(&answer, "GET", "/v1/runs", &e) < 0 ||
 	    member_array(&runs, &count, answer, "runs", &e) < 0 ||
 	    (req.json ? print_json(runs, count, &e) : print_table(runs, count, &e)) < 0)

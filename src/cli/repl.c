@@ -233,14 +233,12 @@ int repl_main(int argc, char **argv)
 	struct repl r = { .held = BUF_INIT(64u << 10) };
 	char path[PATH_MAX];
 	struct err e, ignored;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first < 0 || options_no_operands(first, argc, argv, &e) < 0 ||
-	    stop_catch(&r.stop_fd, &e) < 0 || live_open(&r.live, &wish, &o, &e) < 0)
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if (options_no_operands(first, argc, argv, &e) < 0 || stop_catch(&r.stop_fd, &e) < 0 ||
+	    live_open(&r.live, &wish, &o, &e) < 0)
 		return cli_report(o.verb, &e);
 	r.manner = manner_of(r.live.language);
 	int ended = editor_create(&editor, history_file(path), &e);

@@ -39,23 +39,6 @@ static const struct option run_rows[] = {
 	{ "quiet", 'q', NULL, "show no value", offsetof(struct request, quiet), NULL },
 };
 
-/* Parse; true: there is nothing more to do, and *ret is the exit code. */
-static bool parse(int *ret_first, int *ret_status, struct options *o, int argc, char **argv)
-{
-	struct err e;
-
-	*ret_first = options_parse(o, argc, argv, &e);
-	if (*ret_first >= 0 && !o->wants_help)
-		return false;
-	if (*ret_first < 0) {
-		*ret_status = cli_report(o->verb, &e);
-	} else {
-		options_usage(stdout, o);
-		*ret_status = cli_flush(0);
-	}
-	return true;
-}
-
 static int open_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = {
@@ -74,7 +57,7 @@ static int open_main(int argc, char **argv)
 	struct err e;
 	int first, status;
 
-	if (parse(&first, &status, &o, argc, argv))
+	if (cli_parse(&first, &status, &o, argc, argv))
 		return status;
 	if (options_no_operands(first, argc, argv, &e) < 0 || live_open(&live, &wish, &o, &e) < 0)
 		return cli_report(o.verb, &e);
@@ -131,7 +114,7 @@ static int list_main(int argc, char **argv)
 	struct err e;
 	int first, status;
 
-	if (parse(&first, &status, &o, argc, argv))
+	if (cli_parse(&first, &status, &o, argc, argv))
 		return status;
 	if (options_no_operands(first, argc, argv, &e) < 0 ||
 	    daemon_call(&answer, "GET", "/v1/sessions", &e) < 0 ||
@@ -203,7 +186,7 @@ static int run_main_(int argc, char **argv)
 	struct err e;
 	int first, status;
 
-	if (parse(&first, &status, &o, argc, argv))
+	if (cli_parse(&first, &status, &o, argc, argv))
 		return status;
 	if (first == argc)
 		(void)err_set(&e, ERR_INVALID, "which session? (see 'vial session list')");
@@ -234,7 +217,7 @@ static int each_main(const char *verb, const char *about, int (*one)(const char 
 	struct err e;
 	int first, status;
 
-	if (parse(&first, &status, &o, argc, argv))
+	if (cli_parse(&first, &status, &o, argc, argv))
 		return status;
 	if (first == argc) {
 		(void)err_set(&e, ERR_INVALID, "which session? (see 'vial session list')");

@@ -458,15 +458,11 @@ static int verb(const struct options *rows, act_fn *act, int argc, char **argv)
 	struct request req = { 0 };
 	struct options o = *rows;
 	struct err e;
+	int first, status;
 
 	o.target = &req;
-	int first = options_parse(&o, argc, argv, &e);
-	if (first < 0)
-		return cli_report(o.verb, &e);
-	if (o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
 	if (first == argc) {
 		(void)err_set(&e, ERR_INVALID, "which session? (see 'vial session list')");
 		return cli_report(o.verb, &e);

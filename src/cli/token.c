@@ -203,14 +203,12 @@ static int create_main(int argc, char **argv)
 		0
 	};
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first < 0 || options_no_operands(first, argc, argv, &e) < 0 ||
-	    options_apply(&o, &e) < 0 || create(&req, &e) < 0)
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if (options_no_operands(first, argc, argv, &e) < 0 || options_apply(&o, &e) < 0 ||
+	    create(&req, &e) < 0)
 		return cli_report(o.verb, &e);
 	return cli_flush(0);
 }
@@ -310,13 +308,11 @@ static int list_main(int argc, char **argv)
 	AUTO(tokens_freep) struct tokens *tokens = NULL;
 	char path[TOKENS_PATH_MAX];
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first < 0 || options_no_operands(first, argc, argv, &e) < 0 ||
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if (options_no_operands(first, argc, argv, &e) < 0 ||
 	    tokens_locate(path, req.config, &e) < 0 || tokens_load(&tokens, path, &e) < 0)
 		return cli_report(o.verb, &e);
 	if (req.json)
@@ -351,17 +347,15 @@ static int revoke_main(int argc, char **argv)
 	char path[TOKENS_PATH_MAX];
 	uint64_t revision;
 	struct err e;
-	int first = options_parse(&o, argc, argv, &e);
+	int first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first >= 0 && (first == argc) == !req.tenant) {
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if ((first == argc) == !req.tenant) {
 		(void)err_set(&e, ERR_INVALID, "which? name ids, or a tenant with --tenant");
-		first = -1;
+		return cli_report(o.verb, &e);
 	}
-	if (first < 0 || tokens_locate(path, req.config, &e) < 0 ||
+	if (tokens_locate(path, req.config, &e) < 0 ||
 	    tokens_revoke(&revision, path, (const char *const *)argv + first,
 			  (size_t)(argc - first), req.tenant, &e) < 0)
 		return cli_report(o.verb, &e);

@@ -162,13 +162,11 @@ int top_main(int argc, char **argv)
 		0
 	};
 	struct err e;
-	int interval_ms = 0, first = options_parse(&o, argc, argv, &e);
+	int interval_ms = 0, first, status;
 
-	if (first >= 0 && o.wants_help) {
-		options_usage(stdout, &o);
-		return cli_flush(0);
-	}
-	if (first < 0 || options_no_operands(first, argc, argv, &e) < 0 ||
+	if (cli_parse(&first, &status, &o, argc, argv))
+		return status;
+	if (options_no_operands(first, argc, argv, &e) < 0 ||
 	    read_interval(&interval_ms, req.interval, &e) < 0 ||
 	    (req.once ? look_once(&req, &e) : watch(&req, interval_ms, &e)) < 0)
 		return cli_report(o.verb, &e);

@@ -6,7 +6,7 @@
 #include "engine/steps.h"
 #include "engine/zygote.h"
 #include "keeper/shell.h"
-#include "keeper/stub.h"
+#include "keeper/sleeper.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -98,7 +98,7 @@ _Noreturn static void become_zygote(const int *fds)
 		err_sys(&e, "%s", stem_plan->workspace);
 	else if (fds_close_except(3, keep, 3, &e) == 0 && creds_keep_only(ZYGOTE_CAPS, &e) == 0 &&
 		 (!stem_plan->is_filtered || seccomp_install(&seccomp_zygote, &e) == 0))
-		stub_park(stem_plan, &stem_plan->limits, status);
+		sleeper_park(stem_plan, &stem_plan->limits, status);
 	err_context(&e, "zygote");
 	err_send(&e, status);
 	_exit(125);
@@ -136,8 +136,8 @@ _Noreturn static void guest_main_in_slot(const struct order *order, int status)
 	if (order->is_terminal)
 		shell_main(stem_plan);
 	if (order->is_parked)
-		stub_park(stem_plan, &order->limits, status);
-	stub_main(stem_plan, &order->limits);
+		sleeper_park(stem_plan, &order->limits, status);
+	sleeper_main(stem_plan, &order->limits);
 }
 
 /* ---- budgets --------------------------------------------------------------------------- */

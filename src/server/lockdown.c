@@ -153,3 +153,20 @@ int lockdown_enter(uid_t uid, struct err *e)
 			return err_context(e, "%s", steps[i].name);
 	return 0;
 }
+
+int lockdown_helper(const char *dir, uid_t uid, gid_t gid, struct err *e)
+{
+	const struct landlock_rule rule = { dir, LANDLOCK_READ | LANDLOCK_WRITE };
+	int abi = landlock_abi();
+
+	if (geteuid() == 0 && uid != 0 &&
+	    (sys_setgroups(0, NULL) < 0 || sys_setresgid(gid) < 0 || sys_setresuid(uid) < 0))
+		return err_sys(e, "uid %u", uid);
+	if (creds_drop_caps(e) < 0 || (abi > 0 && landlock_restrict(&rule, 1, abi, e) < 0))
+		return -1;
+#ifndef VIAL_SANITIZED
+	return seccomp_install(&seccomp_guest, e);
+#else
+	return 0;
+#endif
+}

@@ -12,3 +12,9 @@
 
 /* `uid`: become that, as root; 0: be what we are, which must not be root. */
 int lockdown_enter(uid_t uid, struct err *e) MUST_USE;
+
+/*
+ * A helper of the server's, forked before that: it has one directory, its owner's uid (0: ours), no
+ * capabilities and a guest's filter.
+ */
+int lockdown_helper(const char *dir, uid_t uid, gid_t gid, struct err *e) MUST_USE;

@@ -2,9 +2,8 @@
 
 #include "base/message.h"
 #include "base/sys.h"
-#include "engine/landlock.h"
-#include "engine/seccomp.h"
 #include "engine/steps.h"
+#include "server/lockdown.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -377,23 +376,6 @@ _Noreturn static void scribe_main(int channel, const struct scribe_options *opti
 
 /* ---- the warden ------------------------------------------------------------------------ */
 
-static int settle_in(const struct scribe_options *o, const char *dir, struct err *e)
-{
-	const struct landlock_rule rule = { dir, LANDLOCK_READ | LANDLOCK_WRITE };
-	int abi = landlock_abi();
-
-	if (geteuid() == 0 && o->uid != 0 &&
-	    (sys_setgroups(0, NULL) < 0 || sys_setresgid(o->gid) < 0 || sys_setresuid(o->uid) < 0))
-		return err_sys(e, "uid %u", o->uid);
-	if (creds_drop_caps(e) < 0 || (abi > 0 && landlock_restrict(&rule, 1, abi, e) < 0))
-		return -1;
-#ifndef VIAL_SANITIZED
-	return seccomp_install(&seccomp_guest, e);
-#else
-	return 0;
-#endif
-}
-
 /* False: nobody needs us any more. */
 static bool rest(int channel, int ms)
 {
@@ -455,7 +437,8 @@ _Noreturn static void warden_main(int channel, const struct scribe_options *o, c
 
 	(void)prctl(PR_SET_NAME, "vial-warden");
 	(void)umask(077);
-	if (fds_close_except(3, keep, 2, &say.err) < 0 || settle_in(o, dir, &say.err) < 0) {
+	if (fds_close_except(3, keep, 2, &say.err) < 0 ||
+	    lockdown_helper(dir, o->uid, o->gid, &say.err) < 0) {
 		say_to(channel, &say, NULL, 0);
 		_exit(1);
 	}

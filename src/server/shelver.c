@@ -2,10 +2,9 @@
 
 #include "base/buf.h"
 #include "base/sys.h"
-#include "engine/landlock.h"
-#include "engine/seccomp.h"
 #include "engine/steps.h"
 #include "engine/workspace.h"
+#include "server/lockdown.h"
 #include "server/shelf.h"
 
 #include <fcntl.h>
@@ -99,31 +98,14 @@ static bool follow(int channel, const struct workspace *dir)
 	return send(channel, &answer, 1, MSG_NOSIGNAL) == 1;
 }
 
-static int settle_in(const char *path, const struct stat *dir, struct err *e)
-{
-	const struct landlock_rule rule = { path, LANDLOCK_READ | LANDLOCK_WRITE };
-	int abi = landlock_abi();
-
-	if (geteuid() == 0 && dir->st_uid != 0 &&
-	    (sys_setgroups(0, NULL) < 0 || sys_setresgid(dir->st_gid) < 0 ||
-	     sys_setresuid(dir->st_uid) < 0))
-		return err_sys(e, "uid %u", dir->st_uid);
-	if (creds_drop_caps(e) < 0 || (abi > 0 && landlock_restrict(&rule, 1, abi, e) < 0))
-		return -1;
-#ifndef VIAL_SANITIZED
-	return seccomp_install(&seccomp_guest, e);
-#else
-	return 0;
-#endif
-}
-
 _Noreturn static void shelver_main(int channel, int dir_fd, const char *path, const struct stat *st)
 {
 	const struct workspace dir = { .fd = dir_fd };
 	int keep[] = { channel, dir_fd };
 	struct err e;
 
-	if (fds_close_except(3, keep, 2, &e) < 0 || settle_in(path, st, &e) < 0) {
+	if (fds_close_except(3, keep, 2, &e) < 0 ||
+	    lockdown_helper(path, st->st_uid, st->st_gid, &e) < 0) {
 		(void)dprintf(2, "vial-server: %s: %s\n", path, e.msg);
 		_exit(1);
 	}

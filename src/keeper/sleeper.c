@@ -1,4 +1,4 @@
-#include "keeper/stub.h"
+#include "keeper/sleeper.h"
 
 #include "base/own.h"
 #include "guest/go.h"
@@ -86,7 +86,7 @@ static struct template_vars vars_of(const struct stem_plan *plan, const struct l
 	};
 }
 
-_Noreturn void stub_park(const struct stem_plan *plan, const struct limits *lim, int status)
+_Noreturn void sleeper_park(const struct stem_plan *plan, const struct limits *lim, int status)
 {
 	static struct words env, argv;
 	struct template_vars vars = vars_of(plan, lim);
@@ -113,7 +113,7 @@ static void take_session(struct words *env, struct template_vars *vars, const st
 	add_env(env, GO_SESSION_ENV);
 }
 
-_Noreturn void stub_main(const struct stem_plan *plan, const struct limits *lim)
+_Noreturn void sleeper_main(const struct stem_plan *plan, const struct limits *lim)
 {
 	static struct words args, env, more, argv; /* large, and this process has one use */
 	struct template_vars vars = vars_of(plan, lim);
