@@ -2,8 +2,8 @@
  * config_env - variables of the environment: ours, and those of systems whose users come here.
  *
  * Ours are made from the table of settings.  Those of others are listed below with what they mean
- * on one host; what has no meaning there (images, name spaces, pods) is taken and does nothing,
- * and `vial config show` says so.
+ * here; one may mean something for sandboxes and something for workers.  What has no meaning is
+ * taken and does nothing, and `vial config show` says so.
  */
 #include "lib/config.h"
 #include "lib/foreign.h"
@@ -15,10 +15,14 @@
 
 const struct foreign foreign_variables[] = {
 	{ "CODE_EXECUTOR_MAX_POD_POOL_SIZE", "server.max", NULL },
+	{ "CODE_EXECUTOR_MAX_POD_POOL_SIZE", "server.max_pod_pool_size", NULL },
 	{ "CODE_EXECUTOR_EXECUTION_TIMEOUT", "limits.timeout", NULL },
 	{ "CODE_EXECUTOR_MEMORY_LIMIT", "limits.memory", NULL },
+	{ "CODE_EXECUTOR_MEMORY_LIMIT", "server.worker_memory", NULL },
 	{ "CODE_EXECUTOR_CPU_LIMIT", "limits.cpus", NULL },
+	{ "CODE_EXECUTOR_CPU_LIMIT", "server.worker_cpus", NULL },
 	{ "CODE_EXECUTOR_EPHEMERAL_STORAGE_LIMIT", "limits.workspace", NULL },
+	{ "CODE_EXECUTOR_EPHEMERAL_STORAGE_LIMIT", "server.worker_storage", NULL },
 	{ "CODE_EXECUTOR_SESSION_TIMEOUT", "server.session_lifetime", NULL },
 	{ "OUTPUT_DATA_PATH", "server.output_data_path", NULL },
 	{ "SANDBOX_HOST", "server.listen", NULL }, /* these two make one address */
@@ -26,22 +30,22 @@ const struct foreign foreign_variables[] = {
 	{ "CODE_EXECUTOR_VERBOSE", "server.log_level", "debug" },
 	{ "DEBUG", "server.log_level", "debug" },
 	{ "CODE_EXECUTOR_NAMESPACE", NULL, NULL },
-	{ "CODE_EXECUTOR_DOCKER_IMAGE", NULL, NULL },
-	{ "CODE_EXECUTOR_POD_NAME_PREFIX", NULL, NULL },
+	{ "CODE_EXECUTOR_DOCKER_IMAGE", "server.worker_image", NULL },
+	{ "CODE_EXECUTOR_POD_NAME_PREFIX", "server.worker_prefix", NULL },
 	{ "CODE_EXECUTOR_WORKDIR_BASE", NULL, NULL },
-	{ "CODE_EXECUTOR_DEFAULT_TIMEOUT", NULL, NULL },
-	{ "CODE_EXECUTOR_MEMORY_REQUEST", NULL, NULL },
-	{ "CODE_EXECUTOR_CPU_REQUEST", NULL, NULL },
+	{ "CODE_EXECUTOR_DEFAULT_TIMEOUT", "server.dispatch_timeout", NULL },
+	{ "CODE_EXECUTOR_MEMORY_REQUEST", "server.worker_memory_request", NULL },
+	{ "CODE_EXECUTOR_CPU_REQUEST", "server.worker_cpu_request", NULL },
 	{ "CODE_EXECUTOR_EPHEMERAL_STORAGE_REQUEST", NULL, NULL },
-	{ "CODE_EXECUTOR_RUN_AS_USER", NULL, NULL },
-	{ "CODE_EXECUTOR_RUN_AS_GROUP", NULL, NULL },
-	{ "CODE_EXECUTOR_FS_GROUP", NULL, NULL },
+	{ "CODE_EXECUTOR_RUN_AS_USER", "server.worker_user", NULL },
+	{ "CODE_EXECUTOR_RUN_AS_GROUP", "server.worker_group", NULL },
+	{ "CODE_EXECUTOR_FS_GROUP", "server.worker_fs_group", NULL },
 	{ "CODE_EXECUTOR_SKIP_ENVIRONMENT_SETUP", NULL, NULL },
 	{ "CODE_EXECUTOR_SECURITY_THRESHOLD", NULL, NULL },
 	{ "CODE_EXECUTOR_YAML_POLICY_PATH", NULL, NULL },
 	{ "CODE_EXECUTOR_EXECUTION_MODE", NULL, NULL },
 	{ "CODE_EXECUTOR_SANDBOX_MODE", NULL, NULL },
-	{ "CODE_EXECUTOR_RUNTIME_CLASS_NAME", NULL, NULL },
+	{ "CODE_EXECUTOR_RUNTIME_CLASS_NAME", "server.worker_runtime", NULL },
 	{ "CODE_EXECUTOR_KEEP_TEMPLATE", NULL, NULL },
 	{ "CODE_EXECUTOR_KUBECONFIG_PATH", NULL, NULL },
 	{ NULL, NULL, NULL },

@@ -205,6 +205,22 @@ static int check_word(const char *word, const char *words, struct err *e)
 	return err_set(e, ERR_INVALID, "'%.40s' is none of: %s", word, words);
 }
 
+/* Names of pods, labels and hosts are made of it. */
+static int check_label(const char *text, struct err *e)
+{
+	if (strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") != strlen(text))
+		return err_set(e, ERR_INVALID, "'%.63s' has more in it than a-z, 0-9, '-' and '.'",
+			       text);
+	return 0;
+}
+
+static int check_cores(const char *text, struct err *e)
+{
+	uint64_t ignored;
+
+	return text[0] ? units_cores(&ignored, text, e) : 0;
+}
+
 /* What a text must be besides short. */
 static int check_text(enum setting_id id, const char *text, struct err *e)
 {
@@ -215,6 +231,15 @@ static int check_text(enum setting_id id, const char *text, struct err *e)
 		return check_word(text, "text json", e);
 	case SETTING_log_level:
 		return check_word(text, "error warn info debug", e);
+	case SETTING_backend:
+		return check_word(text, "local null docker kubernetes", e);
+	case SETTING_node:
+	case SETTING_fleet:
+	case SETTING_worker_prefix:
+		return check_label(text, e);
+	case SETTING_worker_cpus:
+	case SETTING_worker_cpu_request:
+		return check_cores(text, e);
 	default:
 		return 0;
 	}

@@ -82,8 +82,8 @@ class Config(cli.Case):
         self.assertEqual((rows["CODE_EXECUTOR_NAMESPACE"]["value"],
                           rows["CODE_EXECUTOR_NAMESPACE"]["ignored"]), ("runtime", True))
         self.assertEqual(rows["server.max"]["value"], "5")
-        text = self.vial("config", "show", env={**self.env, "CODE_EXECUTOR_FS_GROUP": "1001"}).stdout
-        self.assertIn("CODE_EXECUTOR_FS_GROUP\t1001\twithout effect here\n", text)
+        text = self.vial("config", "show", env={**self.env, "CODE_EXECUTOR_WORKDIR_BASE": "/home/codemie"}).stdout
+        self.assertIn("CODE_EXECUTOR_WORKDIR_BASE\t/home/codemie\twithout effect here\n", text)
 
     def test_a_variable_that_is_wrong(self):
         done = self.vial("config", "show", env={**self.env, "VIAL_MAX": "many"})
