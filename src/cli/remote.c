@@ -81,8 +81,6 @@ static const char *refusal(const struct request *req)
 		return "--config: the daemon has its own configuration";
 	if (config && !req->daemon)
 		return "VIAL_CONFIG is set: the daemon has its own configuration";
-	if (req->read_only)
-		return "--read-only: the daemon's workspaces can be written to";
 	for (size_t i = 0; i < req->options.use_count; i++) {
 		const char *why = refusal_of_use(&req->options.uses[i]);
 
@@ -266,6 +264,8 @@ static int write_body(struct buf *out, const struct request *req, struct err *e)
 			return not_text(e, "the name", req->name);
 		json_string(&j, "name", req->name);
 	}
+	if (req->read_only)
+		json_bool(&j, "writable", false);
 	hosts_write(&j, &req->options);
 	if (add_options(&j, &req->options, e) < 0 || add_args(&j, req->args, e) < 0 ||
 	    add_input(&j, req, e) < 0)

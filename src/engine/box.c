@@ -294,11 +294,13 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 /* ---- slots in a nest ------------------------------------------------------------------- */
 
 int box_order(struct box **ret, int stem, uint32_t id, const struct lease *lease,
-	      const struct limits *lim, struct err *e)
+	      const struct limits *lim, bool is_read_only, struct err *e)
 {
-	const struct order order = {
-		.kind = ORDER_SLOT, .id = id, .lease = *lease, .limits = *lim
-	};
+	const struct order order = { .kind = ORDER_SLOT,
+				     .id = id,
+				     .lease = *lease,
+				     .limits = *lim,
+				     .is_read_only = is_read_only };
 	auto_close int far_end = -1, far_gate = -1;
 	auto_box struct box *box = box_new(lease, &far_end, &far_gate, e);
 

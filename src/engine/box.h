@@ -45,7 +45,7 @@ int box_pidfd(const struct box *box);
  * answer, and when box_channel() is readable ask box_ready(), which does not wait then.
  */
 int box_order(struct box **ret, int stem, uint32_t id, const struct lease *lease,
-	      const struct limits *lim, struct err *e) MUST_USE;
+	      const struct limits *lim, bool is_read_only, struct err *e) MUST_USE;
 int box_started(struct box *box, int pidfd, struct err *e) MUST_USE; /* takes it */
 int box_channel(const struct box *box);
 

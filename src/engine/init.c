@@ -16,7 +16,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -207,6 +206,7 @@ _Noreturn void init_main(const struct box_spec *spec, int channel, int gate)
 {
 	static const struct slot_report built = { .err.code = ERR_NONE };
 	struct init in = { .spec = spec, .channel = channel, .gate = gate, .workspace = -1 };
+	struct err ignored;
 	sigset_t all;
 	char byte;
 
@@ -221,9 +221,11 @@ _Noreturn void init_main(const struct box_spec *spec, int channel, int gate)
 	if (!spec->in_nest)
 		take_steps(&in, detach_steps, COUNT(detach_steps));
 	take_steps(&in, seal_steps, COUNT(seal_steps));
-	/* What was handed out and what was mounted; held by nobody's failure but our own end. */
-	(void)close_range(0, (unsigned)channel - 1, 0);
-	(void)close_range((unsigned)channel + 1, UINT_MAX, 0);
+	/* What was handed out and what was mounted; held by nobody's failure but our own end.  That
+	 * of a second view of the workspace waits for the kernel (RCU): better here, in a nest. */
+	bool has_view = spec->in_nest && !spec->workspace_writable;
+	int keep[] = { channel, in.workspace };
+	(void)!fds_close_except(0, keep, has_view ? 2 : 1, &ignored);
 	while (read(channel, &byte, 1) < 0 && errno == EINTR)
 		continue;
 	_exit(0);

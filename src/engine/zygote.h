@@ -37,6 +37,7 @@ struct order {
 	uint32_t id;
 	struct lease lease; /* its descriptor stays the keeper's */
 	struct limits limits;
+	bool is_read_only; /* slots only: the workspace is, but for the keeper's view of it */
 	/* guests only */
 	uint64_t data_bytes;
 	uint32_t entry_count;

@@ -24,17 +24,43 @@ enum { RECORDS_MAX = 8192, WORDS_MAX = 8 << 20 };
 
 struct input {
 	int fd;
+	int place;      /* where files are written: what came with the first byte, or AT_FDCWD */
 	size_t at, end; /* what was read and not yet taken */
 	char bytes[16384];
 };
 
+static void take_place(struct input *in, struct msghdr *msg)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	int fd;
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+	    c->cmsg_len != CMSG_LEN(sizeof(fd)))
+		return;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (in->place >= 0)
+		(void)close(fd);
+	else
+		in->place = fd;
+}
+
 static int fill(struct input *in, struct err *e)
 {
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = { in->bytes, sizeof(in->bytes) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n;
 
-	do
-		n = read(in->fd, in->bytes, sizeof(in->bytes));
-	while (n < 0 && errno == EINTR);
+	do {
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = sizeof(control.bytes);
+		n = recvmsg(in->fd, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n >= 0)
+		take_place(in, &msg);
 	if (n == 0 || (n < 0 && errno == ECONNRESET))
 		return err_set(e, ERR_GONE, "the control socket is closed");
 	if (n < 0)
@@ -92,9 +118,10 @@ static int take_name(struct input *in, char name[PATH_MAX], uint32_t *len, struc
 }
 
 /* Nothing on the way may be a link; directories that are not there are made. */
-static int create(const char *name, struct err *e)
+static int create(int place, const char *name, struct err *e)
 {
-	auto_close int dir = AT_FDCWD;
+	auto_close int ours = -1;
+	int dir = place;
 	const char *leaf = name, *slash;
 	struct stat st;
 
@@ -106,9 +133,8 @@ static int create(const char *name, struct err *e)
 		int next = openat(dir, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (next < 0)
 			return err_sys(e, "%.100s", name);
-		if (dir >= 0)
-			(void)close(dir);
-		dir = next;
+		closep(&ours);
+		dir = ours = next;
 	}
 	auto_close int fd =
 		openat(dir, leaf,
@@ -142,7 +168,7 @@ static int take_file(struct input *in, uint32_t len, struct err *e)
 
 	if (take_name(in, name, &len, e) < 0)
 		return -1;
-	auto_close int fd = create(name, e);
+	auto_close int fd = create(in->place, name, e);
 	if (fd < 0)
 		return -1;
 	while (len > 0) {
@@ -264,9 +290,13 @@ int go_receive(struct go_words *ret, int control, struct err *e)
 	struct input in;
 
 	in.fd = control; /* no initializer: it would clear the bytes, too */
+	in.place = AT_FDCWD;
 	in.at = in.end = 0;
 	ret->has_key = ret->is_session = false;
-	if (take_all(ret, &words, &in, e) < 0)
+	int done = take_all(ret, &words, &in, e);
+	if (in.place >= 0)
+		(void)close(in.place);
+	if (done < 0)
 		return -1;
 	ret->len = words.len;
 	ret->bytes = take_ptr(&words.data);

@@ -6,7 +6,8 @@
  * each a struct go_record and `len` bytes, the last one GO_RUN.  All of it arrives
  * before a byte of the user's code runs, so the reader is still ours; it writes the
  * files into the workspace (the current directory) with an old time stamp, see
- * engine/workspace.h.
+ * engine/workspace.h.  Where it cannot write there, a descriptor comes with the first byte: another
+ * view of the same directory, that is closed before anything else happens.
  *
  *   GO_NAME  the program's file name in the workspace; once, if it is not the usual
  *   GO_STAGE "compile" or "run"; once, for languages with two stages
@@ -37,6 +38,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum go_kind {
 	GO_NAME = 'n', GO_STAGE = 's', GO_FILE = 'f', GO_SOURCE = 'm', GO_ARG = 'a', GO_ENV = 'e',
@@ -83,3 +85,5 @@ _Noreturn void go_fail(int control, const struct err *e);
 struct buf;
 void go_add(struct buf *out, enum go_kind kind, const void *bytes, size_t len);
 void go_add_file(struct buf *out, const char *name, const void *bytes, size_t len);
+/* As send(), without waiting; `place` goes with it: where files are written.  -1: none. */
+ssize_t go_send(int control, const char *bytes, size_t len, int place);

@@ -608,7 +608,8 @@ static int create(struct keeper *k, struct nest *nest, uint32_t id, const struct
 	/* The slot is made by others while we make the cgroup. */
 	if (loop_set_timer(k->loop, &cell->overdue, READY_US, e) < 0 ||
 	    (!has_spare && ids_lease(&cell->lease, &k->host->ids, e) < 0) ||
-	    box_order(&cell->box, nest->stem, id, &cell->lease, &cell->limits, e) < 0 ||
+	    box_order(&cell->box, nest->stem, id, &cell->lease, &cell->limits,
+		      cell->flags & WIRE_READ_ONLY, e) < 0 ||
 	    (!has_spare && make_cgroup(&cell->cgroup, cell, "", e) < 0)) {
 		cell->is_told = true; /* by our caller */
 		cell_free(cell);
@@ -623,7 +624,6 @@ void cells_more(struct timer *t)
 {
 	struct nest *nest = holder_of(t, struct nest, more);
 	struct keeper *k = nest->keeper;
-	const struct wire_arm arm = { .environment = nest->index, .limits = nest->usual };
 	uint32_t id = CELL_AHEAD;
 	struct err ignored;
 
@@ -632,7 +632,7 @@ void cells_more(struct timer *t)
 	while (cell_find(k, id))
 		id++;
 	/* One that cannot be made is missed by nobody, and the next order makes its own. */
-	if (create(k, nest, id, &arm, &ignored) == 0)
+	if (create(k, nest, id, &nest->usual, &ignored) == 0)
 		(void)!loop_set_timer(k->loop, t, CALM_US, &ignored);
 }
 
@@ -643,10 +643,12 @@ static bool same_slot(const struct limits *a, const struct limits *b)
 	       a->files == b->files;
 }
 
-static bool fits(struct cell *cell, const struct limits *wanted)
+static bool fits(struct cell *cell, const struct wire_arm *arm)
 {
+	const struct limits *wanted = &arm->limits;
+
 	return cell->is_ahead && cell->state == CELL_SLOT && cell->has_slot &&
-	       same_slot(&cell->limits, wanted) &&
+	       !((cell->flags ^ arm->flags) & WIRE_READ_ONLY) && same_slot(&cell->limits, wanted) &&
 	       (memcmp(&cell->limits, wanted, sizeof(*wanted)) == 0 || !cell->cgroup ||
 		cgroup_renew(cell->cgroup, wanted));
 }
@@ -657,7 +659,7 @@ static bool take_ahead(struct nest *nest, uint32_t id, const struct wire_arm *ar
 	struct keeper *k = nest->keeper;
 
 	for (struct cell *cell = nest->ahead ? nest->cells : NULL; cell; cell = cell->next) {
-		if (!fits(cell, &arm->limits))
+		if (!fits(cell, arm))
 			continue;
 		table_remove(k, cell);
 		cell->id = id;
@@ -676,7 +678,7 @@ static int take_or_create(struct nest *nest, uint32_t id, const struct wire_arm 
 {
 	struct err ignored;
 
-	nest->usual = arm->limits;
+	nest->usual = *arm;
 	(void)!loop_set_timer(nest->keeper->loop, &nest->more, CALM_US, &ignored);
 	return take_ahead(nest, id, arm) ? 0 : create(nest->keeper, nest, id, arm, e);
 }

@@ -105,7 +105,7 @@ struct nest {
 	size_t net_count, net_orders;
 	struct cell *cells;      /* all of its sandboxes, linked */
 	size_t ahead;            /* of them: slots that are nobody's yet */
-	struct limits usual;     /* which are made with those that were asked for last */
+	struct wire_arm usual;   /* which are made like those that were asked for last */
 	struct timer more;       /* of them, in a calm moment */
 };
 

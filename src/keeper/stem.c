@@ -45,7 +45,7 @@ static int make_slot(int *ret_pidfd, const struct order *order, const int *fds, 
 		.mounts = rows,
 		.mount_count = size_rows(rows, &order->limits),
 		.workspace = stem_plan->workspace,
-		.workspace_writable = true,
+		.workspace_writable = !order->is_read_only,
 		.in_nest = true,
 		.weak = stem_plan->weak,
 	};

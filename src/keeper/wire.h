@@ -71,6 +71,9 @@ enum wire_arm_flag {
 	WIRE_COLD = 1u << 0, /* exec, also where the environment has a warm interpreter */
 	WIRE_KEEP = 1u << 1, /* the sandbox outlives this guest: NEXT or KILL will follow */
 	WIRE_LIVE = 1u << 2, /* the guest lives on: CPU time has no bound but the server's */
+	/* The guest's view of the workspace cannot be written.  WIRE_FD_WORKSPACE is another, which
+	 * can: it goes to the guest with its files (guest/go.h). */
+	WIRE_READ_ONLY = 1u << 3,
 };
 
 struct wire_arm {

@@ -23,6 +23,15 @@ static bool is_early(const char *pair)
 	return name >= n && memcmp(pair + name - n, suffix, n) == 0;
 }
 
+/* What it would find anyway, said again. */
+static bool is_usual(const struct runtime *rt, const char *pair)
+{
+	for (size_t i = 0; rt->env && rt->env[i]; i++)
+		if (strcmp(rt->env[i], pair) == 0)
+			return true;
+	return false;
+}
+
 const char *pool_refuses(const struct vial_job *job)
 {
 	if (job->dir_count)
@@ -31,8 +40,6 @@ const char *pool_refuses(const struct vial_job *job)
 		return "the host's network";
 	if (strcmp(job->workdir, "/sandbox") != 0)
 		return "a working directory of its own";
-	if (!job->writable)
-		return "a read-only workspace";
 	if (job->stdin_fd >= 0)
 		return "standard input from a descriptor";
 	if (job->weak)
@@ -60,7 +67,7 @@ static bool needs_own_start(const struct vial_job *job)
 	    strcmp(job->code.name, job->runtime->source_name) != 0)
 		return true;
 	for (size_t i = 0; i < job->env.count; i++)
-		if (is_early(job->env.items[i]))
+		if (is_early(job->env.items[i]) && !is_usual(job->runtime, job->env.items[i]))
 			return true;
 	return false;
 }
@@ -80,6 +87,8 @@ struct shape shape_of(const struct vial_job *job, uint32_t environment)
 
 	if (needs_own_start(job))
 		shape.flags |= WIRE_COLD;
+	if (!job->writable)
+		shape.flags |= WIRE_READ_ONLY;
 	return shape;
 }
 

@@ -254,7 +254,7 @@ static int check_state(struct pool *pool, struct kept *kept, struct err *e)
 int pool_check(struct occupant *ret, struct pool *pool, struct share *share,
 	       const struct vial_job *job, bool is_live, struct err *e)
 {
-	const char *needs = pool_refuses(job);
+	const char *needs = is_live && !job->writable ? "a read-only workspace" : pool_refuses(job);
 	struct occupant t = { .pool = pool,
 			      .share = share ? share : &pool->common,
 			      .created_us = loop_now() };

@@ -622,9 +622,13 @@ static int write_go(struct run *run, bool is_first, struct err *e)
 /* 1: the rest has to wait.  A guest that is no more is the keeper's to tell of. */
 static int send_go(struct run *run, struct err *e)
 {
+	const struct sandbox *box = run->occupant.box;
+	bool has_place = box->shape.flags & WIRE_READ_ONLY;
+
 	while (run->go_sent < run->go.len) {
-		ssize_t n = send(run->control.fd, run->go.data + run->go_sent,
-				 run->go.len - run->go_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t n = go_send(run->control.fd, run->go.data + run->go_sent,
+				    run->go.len - run->go_sent,
+				    has_place && !run->go_sent ? box->fds[WIRE_FD_WORKSPACE] : -1);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)

@@ -172,7 +172,7 @@ class Choice(WithSocket):
     def test_what_the_pool_does_not_offer_is_run_here(self):
         self.false_daemon()
         self.put("conf.yaml", "{}\n")
-        cases = (["--no-daemon"], ["--dir", "."], ["--workdir", "/w"], ["--read-only"],
+        cases = (["--no-daemon"], ["--dir", "."], ["--workdir", "/w"],
                  ["--allow-weak", "landlock"], ["--output", "3m"], ["--config", "conf.yaml"], ["-e", b"A=\xff"],
                  ["--export", b"\xff*"], ["--stdin", "-"], ["--stdin", "/dev/zero"])
         for options in cases:

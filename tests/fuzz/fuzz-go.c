@@ -9,7 +9,7 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/socket.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,10 +49,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char path[] = "/tmp/vial-fuzz.XXXXXX";
 	auto_close int before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	auto_close int control = memfd_create("go", MFD_CLOEXEC);
+	int pair[2];
 
-	if (before < 0 || control < 0 || pwrite(control, data, size, 0) != (ssize_t)size ||
-	    !mkdtemp(path) || chdir(path) < 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		abort();
+	auto_close int control = pair[0], sender = pair[1];
+	if (before < 0 || send(sender, data, size, MSG_DONTWAIT) != (ssize_t)size ||
+	    shutdown(sender, SHUT_WR) < 0 || !mkdtemp(path) || chdir(path) < 0)
 		abort();
 	receive(control);
 	if (fchdir(before) < 0)

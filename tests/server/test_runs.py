@@ -34,6 +34,31 @@ class Results(daemon.Case):
         self.same("import os; os.kill(os.getpid(), 11)")
         self.same("open('made', 'w').write('x' * 10)")
 
+    def test_a_read_only_workspace(self):
+        """Its files are there, and nothing of theirs or of what brought them can be written."""
+        tried = ("import glob, os\nprint(sorted(os.listdir()), open('main.py').read(9))\n"
+                 "print(len(glob.glob('/proc/self/fd/*')))\n"
+                 "for name in ('new', 'main.py', '../sandbox/new'):\n"
+                 "    try:\n        open(name, 'w')\n"
+                 "    except OSError as why:\n        print(why.errno)\n"
+                 "open('/tmp/x', 'w').write('1')\n")
+        for code, language in ((tried, "python"), ("echo x > a; mkdir b; ls", "bash"),
+                               ("require('fs').writeFileSync('a', '')", "javascript"),
+                               ("File.write('a', '')", "ruby"),
+                               ("int main(void) { return 3; }", "c")):
+            with self.subTest(language=language):
+                result = self.same(code, language, writable=False, options=("--read-only",))
+                self.assertEqual(result["files_changed"], [])
+                if language == "python":
+                    self.assertEqual(result["stdout"].split("\n")[-4:], ["30", "30", "30", ""])
+
+    def test_what_is_usual_may_be_said(self):
+        """A variable that an interpreter has anyway does not make it start afresh."""
+        code = "import sys; print('uuid' in sys.modules, sys.flags.optimize)"
+        for env, printed in (({}, "True 0\n"), ({"PYTHONUNBUFFERED": "1"}, "True 0\n"),
+                             ({"PYTHONOPTIMIZE": "1"}, "False 1\n")):
+            self.assertEqual(self.run_ok(code, env=env)["stdout"], printed)
+
     def test_limits(self):
         result = self.same("while True: pass", limits={"timeout": 0.3}, options=("--timeout", "0.3"))
         self.assertEqual((result["outcome"], result["limit"]), ("timed_out", "timeout"))

@@ -112,6 +112,32 @@ TEST(files_are_written_and_words_are_kept_in_order)
 	CHECK(read_whole(&got, "a/empty") == 0 && got.len == 0);
 }
 
+TEST(files_go_where_the_descriptor_leads_that_came_first)
+{
+	AUTO(place_leave) struct place p;
+	auto_buf struct buf sent = BUF_INIT(1 << 20), got = BUF_INIT(1 << 20);
+	struct go_words words = { 0 };
+	struct err e;
+	int pair[2];
+
+	CHECK(place_enter(&p));
+	CHECK(mkdir("there", 0755) == 0);
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+	auto_close int sender = pair[0], control = pair[1];
+	auto_close int there = open("there", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	go_add_file(&sent, "a/b.txt", "one", 3);
+	go_add_file(&sent, "c.txt", "two", 3);
+	go_add(&sent, GO_RUN, NULL, 0);
+	/* In two pieces: what comes with the first holds for all; another one is let go. */
+	CHECK(go_send(sender, sent.data, 3, there) == 3);
+	CHECK(go_send(sender, sent.data + 3, sent.len - 3, there) == (ssize_t)sent.len - 3);
+	CHECK_OK(go_receive(&words, control, &e));
+	free(words.bytes);
+	CHECK(read_whole(&got, "there/a/b.txt") == 0 && read_whole(&got, "there/c.txt") == 0);
+	CHECK_STR(buf_str(&got), "onetwo");
+	CHECK(access("a", F_OK) < 0 && access("c.txt", F_OK) < 0);
+}
+
 TEST(a_session_is_told_apart_from_a_program)
 {
 	AUTO(place_leave) struct place p;

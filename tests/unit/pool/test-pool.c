@@ -167,8 +167,7 @@ TEST(what_the_pool_cannot_do_is_refused)
 	CHECK_STR(pool_refuses(job), "a weaker sandbox");
 	job->weak = 0;
 	CHECK_JOB(vial_job_writable(job, 0, &je));
-	CHECK_STR(pool_refuses(job), "a read-only workspace");
-	CHECK_JOB(vial_job_writable(job, 1, &je));
+	CHECK(!pool_refuses(job));
 	CHECK_JOB(vial_job_limit(job, "file-size", "4096", &je));
 	CHECK_JOB(vial_job_file(job, "big", (char[5000]){ 0 }, 5000, &je));
 	CHECK_STR(pool_refuses(job), "files larger than its limit on them");

@@ -1,7 +1,7 @@
 """_command - a run by the `vial run` command, on this machine.
 
-For what a server does not do for its clients: a host directory as the workspace, a workspace that
-cannot be written, another place for it, the host's network.
+For what a server does not do for its clients: a host directory as the workspace, another place for
+it, the host's network.
 """
 from __future__ import annotations
 
