@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static const struct backend_class *const all[] = { &backend_null };
+static const struct backend_class *const all[] = { &backend_null, &backend_kubernetes };
 
 const struct backend_class *backend_find(const char *name)
 {

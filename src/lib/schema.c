@@ -31,12 +31,14 @@ static cyaml_config_t settings(struct buf *said)
 	};
 }
 
-int schema_load(void **ret, const cyaml_schema_value_t *schema, const char *text, size_t len,
-		struct err *e)
+static int load(void **ret, const cyaml_schema_value_t *schema, const char *text, size_t len,
+		cyaml_cfg_flags_t flags, struct err *e)
 {
 	auto_buf struct buf said = BUF_INIT(512);
 	cyaml_config_t set = settings(&said);
 	cyaml_data_t *data = NULL;
+
+	set.flags |= flags;
 	cyaml_err_t failed = cyaml_load_data((const uint8_t *)text, len, &set, schema, &data, NULL);
 
 	if (failed != CYAML_OK)
@@ -46,6 +48,18 @@ int schema_load(void **ret, const cyaml_schema_value_t *schema, const char *text
 		return err_set(e, ERR_INVALID, "not a mapping");
 	*ret = data;
 	return 0;
+}
+
+int schema_load(void **ret, const cyaml_schema_value_t *schema, const char *text, size_t len,
+		struct err *e)
+{
+	return load(ret, schema, text, len, CYAML_CFG_DEFAULT, e);
+}
+
+int schema_load_known(void **ret, const cyaml_schema_value_t *schema, const char *text, size_t len,
+		      struct err *e)
+{
+	return load(ret, schema, text, len, CYAML_CFG_IGNORE_UNKNOWN_KEYS, e);
 }
 
 int schema_save(struct buf *out, const cyaml_schema_value_t *schema, const void *data,

@@ -18,6 +18,9 @@ int schema_walk(const cyaml_schema_value_t *schema, const char *text, size_t len
 /* `schema` is a pointer to a mapping; `*ret` is freed by schema_free(). */
 int schema_load(void **ret, const cyaml_schema_value_t *schema, const char *text, size_t len,
 		struct err *e) MUST_USE;
+/* The same for a file of another program's, which may have more keys than we know. */
+int schema_load_known(void **ret, const cyaml_schema_value_t *schema, const char *text, size_t len,
+		      struct err *e) MUST_USE;
 int schema_save(struct buf *out, const cyaml_schema_value_t *schema, const void *data,
 		struct err *e) MUST_USE;
 void schema_free(const cyaml_schema_value_t *schema, void *data); /* NULL is fine */

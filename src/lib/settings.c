@@ -236,7 +236,12 @@ static int check_text(enum setting_id id, const char *text, struct err *e)
 	case SETTING_node:
 	case SETTING_fleet:
 	case SETTING_worker_prefix:
+	case SETTING_kubernetes_namespace:
+	case SETTING_kubernetes_relay_secret:
+	case SETTING_kubernetes_pull_secret:
 		return check_label(text, e);
+	case SETTING_kubernetes_pull_policy:
+		return text[0] ? check_word(text, "Always IfNotPresent Never", e) : 0;
 	case SETTING_worker_cpus:
 	case SETTING_worker_cpu_request:
 		return check_cores(text, e);
