@@ -190,6 +190,7 @@ int loop_run(struct loop *loop, struct err *e)
 				w->on_ready(w, event->events);
 		}
 		call_due(loop);
+		call_due(loop); /* what those want done at once */
 	}
 	return 0;
 }

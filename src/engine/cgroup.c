@@ -651,24 +651,40 @@ static int take_reading(struct cgroup_usage *usage, struct cgroup *cg, size_t i,
 	return 0;
 }
 
-int cgroup_usage(struct cgroup_usage *ret, struct cgroup *cg, struct err *e)
+static bool is_compared(const struct cgroup_reading *row)
+{
+	return row->offset == offsetof(struct cgroup_usage, cpu_us) ||
+	       row->offset == offsetof(struct cgroup_usage, oom_kills);
+}
+
+static int take_readings(struct cgroup_usage *ret, struct cgroup *cg, bool all, struct err *e)
 {
 	const struct cgroup_host *host = cg->host;
 	const struct cgroup_reading *rows = host->ops->readings;
 	struct cgroup_usage usage = { 0 };
 
-	/* Before reading: what happens from now on makes the descriptor ready again. */
-	if (cg->oom_fd >= 0)
-		host->ops->rearm(cg);
-
 	for (size_t i = 0; rows[i].file; i++) {
-		if (rows[i].controller && !(host->controllers & rows[i].controller))
+		if ((rows[i].controller && !(host->controllers & rows[i].controller)) ||
+		    (!all && !is_compared(&rows[i])))
 			continue;
 		if (take_reading(&usage, cg, i, e) < 0)
 			return -1;
 	}
 	*ret = usage;
 	return 0;
+}
+
+int cgroup_usage(struct cgroup_usage *ret, struct cgroup *cg, struct err *e)
+{
+	/* Before reading: what happens from now on makes the descriptor ready again. */
+	if (cg->oom_fd >= 0)
+		cg->host->ops->rearm(cg);
+	return take_readings(ret, cg, true, e);
+}
+
+int cgroup_usage_so_far(struct cgroup_usage *ret, struct cgroup *cg, struct err *e)
+{
+	return take_readings(ret, cg, false, e);
 }
 
 bool cgroup_renew(struct cgroup *cg, const struct limits *lim)

@@ -96,6 +96,8 @@ struct cgroup_usage {
 };
 
 int cgroup_usage(struct cgroup_usage *ret, struct cgroup *cg, struct err *e) MUST_USE;
+/* Only what is compared with later: cpu_us and oom_kills.  The rest is 0. */
+int cgroup_usage_so_far(struct cgroup_usage *ret, struct cgroup *cg, struct err *e) MUST_USE;
 
 /*
  * Make a group whose processes are all gone as good as new, with these limits.

@@ -19,6 +19,7 @@
 
 #define READY_MAX_US   30000000u /* for a guest to take its files and to say that it is ready */
 #define HUNG_UP_MAX_US 1000000u  /* for one that has closed its channel to end, too */
+#define HUSH_US        2000u     /* what is printed in so short a time can wait for its end */
 
 enum {
 	READS_AT_ONCE = 16, /* so that one that never stops writing does not have us all */
@@ -52,6 +53,7 @@ struct live {
 	struct watch control, streams[2];
 	uint32_t control_events;
 	struct timer due;
+	struct timer hush; /* until then nobody listens to the streams */
 	struct filings filings;
 	struct terminals terminals;
 };
@@ -74,6 +76,7 @@ static void mute(struct occupant *t)
 	for (size_t i = 0; i < 2; i++)
 		loop_unwatch(loop, &live->streams[i]);
 	loop_cancel_timer(loop, &live->due);
+	loop_cancel_timer(loop, &live->hush);
 }
 
 static void live_free(struct live *live)
@@ -279,6 +282,31 @@ void live_drain(struct live *live)
 {
 	if (live->state != LIVE_WAITING && live->occupant.box && !live->occupant.is_failed)
 		drain_both(live, READS_AT_END);
+}
+
+/* A short step is heard out at its end: one wake of ours instead of two or three. */
+void live_hush(struct live *live)
+{
+	struct loop *loop = live->occupant.pool->loop;
+	struct err ignored;
+
+	if (live->state != LIVE_READY || live->occupant.is_failed ||
+	    loop_set_timer(loop, &live->hush, HUSH_US, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < 2; i++)
+		loop_unwatch(loop, &live->streams[i]);
+}
+
+static void on_hush_over(struct timer *t)
+{
+	struct live *live = holder_of(t, struct live, hush);
+	struct loop *loop = live->occupant.pool->loop;
+	struct err ignored;
+
+	for (size_t i = 0; i < 2; i++)
+		if (live->occupant.box->fds[WIRE_FD_STDOUT + i] >= 0 &&
+		    loop_watch(loop, &live->streams[i], EPOLLIN, &ignored) < 0)
+			stop(live);
 }
 
 static void on_stdout(struct watch *w, uint32_t events)
@@ -597,6 +625,7 @@ int pool_live(struct live **ret, struct pool *pool, struct share *share, struct 
 	live->messages.bytes.max = SEND_MAX;
 	live->in.max = LIVE_LINE_MAX + sizeof(pool->chunk);
 	live->due.on_due = on_due;
+	live->hush.on_due = on_hush_over;
 	filings_init(&live->filings);
 	terminals_init(&live->terminals);
 	if (pool_admit(&live->occupant, e) < 0)
@@ -605,13 +634,29 @@ int pool_live(struct live **ret, struct pool *pool, struct share *share, struct 
 	return 0;
 }
 
-int live_usage(struct cgroup_usage *ret, struct live *live, struct err *e)
+static struct cgroup *account_of(struct live *live, struct err *e)
 {
 	if (live->state == LIVE_WAITING || !live->occupant.box)
-		return err_set(e, ERR_GONE, "it has no sandbox yet");
-	if (!live->occupant.box->cgroup)
-		return err_set(e, ERR_HOST, "this host keeps no accounts of it");
-	return cgroup_usage(ret, live->occupant.box->cgroup, e);
+		err_set(e, ERR_GONE, "it has no sandbox yet");
+	else if (!live->occupant.box->cgroup)
+		err_set(e, ERR_HOST, "this host keeps no accounts of it");
+	else
+		return live->occupant.box->cgroup;
+	return NULL;
+}
+
+int live_usage(struct cgroup_usage *ret, struct live *live, struct err *e)
+{
+	struct cgroup *account = account_of(live, e);
+
+	return account ? cgroup_usage(ret, account, e) : -1;
+}
+
+int live_usage_so_far(struct cgroup_usage *ret, struct live *live, struct err *e)
+{
+	struct cgroup *account = account_of(live, e);
+
+	return account ? cgroup_usage_so_far(ret, account, e) : -1;
 }
 
 uint64_t live_id(const struct live *live)

@@ -51,6 +51,8 @@ int live_send(struct live *live, const char *bytes, size_t len, struct err *e) M
 
 /* Read now what lies in the pipes: all that a step printed is there when its result is. */
 void live_drain(struct live *live);
+/* What it prints in the next moment is read when that is over, or by live_drain(). */
+void live_hush(struct live *live);
 
 void live_interrupt(struct live *live); /* SIGINT to it and what it runs, once it is ready */
 /* From now on it looks after its processes itself (docs/SESSION-PROTOCOL.md, rewind): losing one to
@@ -59,6 +61,7 @@ void live_guard(struct live *live);
 void live_rescue(struct live *live);
 void live_end(struct live *live);       /* kill all of it; on_end follows */
 int live_usage(struct cgroup_usage *ret, struct live *live, struct err *e) MUST_USE;
+int live_usage_so_far(struct cgroup_usage *ret, struct live *live, struct err *e) MUST_USE;
 /* What it did in the network since this was last asked; free() it.  NULL: it may reach no host. */
 struct vial_network *live_network(struct live *live);
 uint64_t live_id(const struct live *live); /* of the same series as those of runs */

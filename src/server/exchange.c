@@ -5,7 +5,7 @@
  * body, then without any: there the handler has its turn.  An answer that is not
  * there yet suspends the connection; whoever has it resumes it, and the daemon
  * calls once more.  A suspended connection is not looked at by the daemon, so we watch
- * its socket ourselves for a client that goes.
+ * its socket ourselves for a client that goes, if the answer takes longer than a moment.
  */
 #include "server/http_impl.h"
 
@@ -20,7 +20,7 @@
 #include <strings.h>
 #include <sys/epoll.h>
 
-enum { STREAM_BLOCK = 16 << 10, DOWNLOAD_BLOCK = 64 << 10 };
+enum { STREAM_BLOCK = 16 << 10, DOWNLOAD_BLOCK = 64 << 10, PATIENCE_US = 3000 };
 
 /* ---- while nobody reads the socket ------------------------------------------------------ */
 
@@ -93,12 +93,18 @@ void exchange_forget(struct exchange *x)
 	tell_done(x, false);
 }
 
+static void stop_looking(struct exchange *x)
+{
+	loop_cancel_timer(x->http->loop, &x->patience);
+	loop_unwatch(x->http->loop, &x->hangup);
+}
+
 static void resume(struct exchange *x)
 {
 	if (!x->is_suspended)
 		return;
 	x->is_suspended = false;
-	loop_unwatch(x->http->loop, &x->hangup);
+	stop_looking(x);
 	if (x->is_taking)
 		conn_allow_bytes(x->conn, TAKE_STEP);
 	MHD_resume_connection(x->mhd);
@@ -117,17 +123,31 @@ static void on_hangup(struct watch *w, uint32_t events)
 	exchange_cut(holder_of(w, struct exchange, hangup));
 }
 
-/* Only to be called from within a callback of the daemon. */
-static void suspend(struct exchange *x)
+static void look_for_hangup(struct exchange *x)
 {
 	struct err ignored;
 	/* A unix socket tells a client that is gone from one that has merely said all; TCP
 	 * does not, and there nobody half-closes and waits. */
 	uint32_t events = x->conn->is_tcp ? EPOLLRDHUP : 0;
 
-	conn_wait(x->conn);
 	x->hangup = (struct watch){ .fd = x->conn->fd, .on_ready = on_hangup };
 	(void)!loop_watch(x->http->loop, &x->hangup, events, &ignored);
+}
+
+static void on_patience(struct timer *t)
+{
+	look_for_hangup(holder_of(t, struct exchange, patience));
+}
+
+/* Only to be called from within a callback of the daemon. */
+static void suspend(struct exchange *x)
+{
+	struct err ignored;
+
+	conn_wait(x->conn);
+	x->patience.on_due = on_patience;
+	if (loop_set_timer(x->http->loop, &x->patience, PATIENCE_US, &ignored) < 0)
+		look_for_hangup(x);
 	x->is_suspended = true;
 	MHD_suspend_connection(x->mhd);
 }
@@ -424,7 +444,7 @@ void exchange_on_completed(void *arg, struct MHD_Connection *mhd, void **state,
 	*state = NULL;
 	tell_gone(x);
 	tell_end(x, why);
-	loop_unwatch(http->loop, &x->hangup);
+	stop_looking(x);
 	TAILQ_REMOVE(&http->exchanges, x, link);
 	http->state.exchanges--;
 	x->conn->is_busy = x->conn->owes_body = false;

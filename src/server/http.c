@@ -22,6 +22,7 @@
 
 enum {
 	ACCEPT_AT_ONCE = 64, /* then others have their turn */
+	TURNS = 3,
 	BREATHER_US = 100000,
 	LOOK_US = 500000, /* how often we look whether who owes a body is still there */
 };
@@ -30,13 +31,18 @@ enum {
 
 static void listen_again(struct http *http);
 
-/* One turn; whether it left connections with more to do than that. */
+/* An answer, its end, and the next request are a turn each; then others have theirs.  Whether it
+ * left connections with more to do than that. */
 static bool run_daemon(struct MHD_Daemon *daemon)
 {
 	MHD_UNSIGNED_LONG_LONG wait_ms;
+	bool is_more = true;
 
-	(void)MHD_run(daemon);
-	return MHD_get_timeout(daemon, &wait_ms) == MHD_YES && wait_ms == 0;
+	for (int i = 0; i < TURNS && is_more; i++) {
+		(void)MHD_run(daemon);
+		is_more = MHD_get_timeout(daemon, &wait_ms) == MHD_YES && wait_ms == 0;
+	}
+	return is_more;
 }
 
 static void serve(struct http *http)

@@ -94,6 +94,7 @@ struct exchange {
 	bool is_alone;    /* there is no connection any more */
 	bool is_finished; /* all of a stream is pending */
 	struct watch hangup; /* while suspended: nobody else looks at the socket */
+	struct timer patience; /* until we do: most are answered before */
 	void (*on_gone)(void *arg);
 	void *on_gone_arg;
 	struct witness *witness; /* NULL: none, or it has all */

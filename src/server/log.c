@@ -1,6 +1,5 @@
 #include "server/log.h"
 
-#include "base/loop.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -10,9 +9,9 @@
 #include <time.h>
 
 enum {
-	LOG_LINE_MAX = 4000, /* a pipe takes so much at once, or nothing */
-	VALUE_MAX = 256,     /* of what a client chose */
-	BURST = 5,           /* seconds of the rate that may come at once */
+	LOG_LINE_MAX = 4000,
+	VALUE_MAX = 256, /* of what a client chose */
+	BURST = 5,       /* seconds of the rate that may come at once */
 };
 
 static const char *const level_names[] = {
@@ -160,48 +159,89 @@ static void start(struct log_line *l, struct log *log, enum log_level level, con
 }
 
 /* What is not taken at once is lost: a reader that sleeps must not hold up everybody. */
-static bool has_room(const struct log *log)
+static bool write_now(const struct log *log)
 {
 	struct pollfd room = { .fd = log->fd, .events = POLLOUT };
 
-	return poll(&room, 1, 0) == 1 && (room.revents & POLLOUT);
+	return poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) &&
+	       write(log->fd, log->waiting, log->waiting_len) == (ssize_t)log->waiting_len;
 }
 
-static void finish(struct log_line *l)
+void log_flush(struct log *log)
+{
+	if (log->loop)
+		loop_cancel_timer(log->loop, &log->later);
+	if (log->waiting_len == 0)
+		return;
+	bool is_written = write_now(log);
+	for (int i = 0; i < LOG_LEVELS; i++) {
+		*(is_written ? &log->lines[i] : &log->dropped) += log->waiting_lines[i];
+		log->waiting_lines[i] = 0;
+	}
+	if (is_written && log->telling) {
+		log->lines[LOG_WARN]++;
+		log->told = log->telling;
+	}
+	log->telling = 0;
+	log->waiting_len = 0;
+}
+
+static void on_later(struct timer *t)
+{
+	log_flush(holder_of(t, struct log, later));
+}
+
+/* False: it is longer than a line may be. */
+static bool finish(struct log_line *l)
 {
 	struct log *log = l->log;
 
 	if (log->format == LOG_AS_JSON)
 		json_close(&l->json);
 	buf_add_char(&l->text, '\n');
-	if (l->text.dropped || !has_room(log) ||
-	    write(log->fd, l->text.data, l->text.len) != (ssize_t)l->text.len)
-		log->dropped++;
-	else
-		log->lines[l->level]++;
+	if (log->waiting_len + l->text.len > sizeof(log->waiting))
+		log_flush(log);
+	bool fits = !l->text.dropped;
+	if (fits) {
+		memcpy(log->waiting + log->waiting_len, l->text.data, l->text.len);
+		log->waiting_len += l->text.len;
+	}
 	buf_done(&l->text);
+	return fits;
+}
+
+static void tell_of_dropped(struct log *log)
+{
+	struct log_line l;
+
+	start(&l, log, LOG_WARN, "log_dropped");
+	log_int(&l, "lines", (int64_t)(log->dropped - log->told));
+	if (finish(&l))
+		log->telling = log->dropped;
 }
 
 bool log_begin(struct log_line *l, struct log *log, enum log_level level, const char *event)
 {
 	if (level > log->level)
 		return false;
-	if (!take(level <= LOG_WARN ? &log->bad : &log->good, log->rate) || !has_room(log)) {
+	if (!take(level <= LOG_WARN ? &log->bad : &log->good, log->rate)) {
 		log->dropped++;
 		return false;
 	}
-	if (log->dropped > log->told) {
-		uint64_t lost = log->dropped - log->told;
-		log->told = log->dropped;
-		start(l, log, LOG_WARN, "log_dropped");
-		log_int(l, "lines", (int64_t)lost);
-		finish(l);
-	}
+	if (log->dropped > log->told && !log->telling)
+		tell_of_dropped(log);
 	start(l, log, level, event);
 	return true;
 }
 
 void log_end(struct log_line *l)
 {
-	finish(l);
+	struct log *log = l->log;
+	struct err ignored;
+
+	*(finish(l) ? &log->waiting_lines[l->level] : &log->dropped) += 1;
+	log->later.on_due = on_later;
+	if (!log->loop || l->level <= LOG_WARN ||
+	    (!log->later.place && loop_set_timer(log->loop, &log->later, 0, &ignored) < 0))
+		log_flush(log);
 }

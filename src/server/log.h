@@ -7,7 +7,8 @@
  *
  * Whatever clients and guests had a hand in is escaped: a line is a line, and controls nothing.
  * More lines than `rate` in a second are dropped and counted, and so are those that nobody takes:
- * the server never waits for its log.
+ * the server never waits for its log.  With a loop, lines that tell of nothing wrong are written
+ * together, when whoever they are about has been answered.
  *
  *   struct log_line line;
  *   if (log_begin(&line, log, LOG_INFO, "request")) {
@@ -16,6 +17,9 @@
  *   }
  */
 #include "base/json.h"
+#include "base/loop.h"
+
+#include <limits.h>
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_LEVELS };
 enum log_format { LOG_AS_TEXT, LOG_AS_JSON };
@@ -32,7 +36,12 @@ struct log {
 	unsigned rate;               /* lines per second; 0: without a bound */
 	struct log_bucket good, bad; /* a flood of requests must not hide what went wrong */
 	uint64_t lines[LOG_LEVELS], dropped;
-	uint64_t told; /* of the dropped */
+	uint64_t told, telling; /* of the dropped; telling: by a line that waits, else 0 */
+	struct loop *loop; /* NULL: each line is written at once */
+	struct timer later;
+	char waiting[PIPE_BUF]; /* a pipe takes so much at once, or nothing */
+	size_t waiting_len;
+	uint64_t waiting_lines[LOG_LEVELS];
 };
 
 bool log_level_read(enum log_level *ret, const char *name); /* false: no such level */
@@ -52,3 +61,4 @@ void log_text(struct log_line *l, const char *key, const char *value); /* NULL: 
 void log_int(struct log_line *l, const char *key, int64_t value);
 void log_ms(struct log_line *l, const char *key, double value);
 void log_end(struct log_line *l);
+void log_flush(struct log *log);

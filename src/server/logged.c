@@ -171,4 +171,5 @@ void logged_stop(struct log *log, const char *event, enum log_level level)
 
 	if (log_begin(&l, log, level, event))
 		log_end(&l);
+	log_flush(log); /* the server may have no turn any more */
 }

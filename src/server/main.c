@@ -339,6 +339,7 @@ static int start(struct process *p, const struct words *w, struct err *e)
 	for (size_t i = 0; i < count; i++)
 		if (http_listen(s->http, LISTEN_FD + (int)i, w->sockets[i] == 't', e) < 0)
 			return err_context(e, "socket %d", LISTEN_FD + (int)i);
+	s->log.loop = s->loop;
 	logged_start(s, count);
 	on_warm(&p->warm);
 	return 0;
@@ -348,6 +349,7 @@ static void finish(struct process *p)
 {
 	struct server *s = &p->server;
 
+	s->log.loop = NULL; /* what is left to say is said at once */
 	http_free(s->http);
 	pool_free(s->pool);
 	runs_forget(s);

@@ -264,13 +264,15 @@ void step_begin(struct step *step)
 		step->out[i].dropped += s->early[i].dropped;
 		buf_done(&s->early[i]);
 	}
-	if (live_usage(&usage, live_of(step), &ignored) == 0) {
+	if (live_usage_so_far(&usage, live_of(step), &ignored) == 0) {
 		step->cpu_before_us = usage.cpu_us;
 		step->oom_before = usage.oom_kills;
 	}
 	step->start_us = loop_now();
-	if (send_step(step, &f.err) == 0 && set_timers(step, &f.err) == 0)
+	if (send_step(step, &f.err) == 0 && set_timers(step, &f.err) == 0) {
+		live_hush(live_of(step));
 		return;
+	}
 	session_drop(s);
 	if (f.err.code == ERR_GONE)
 		step->is_running = false; /* it has just died: a fresh one will do */

@@ -60,6 +60,8 @@ class Channel:
         self.early = []    # messages that were not expected yet
         self._unread = []  # the beginnings of a line
         self._sending = allocate_lock()
+        self._readable = poll()
+        self._readable.register(self.fd, POLLIN)
         os.register_at_fork(after_in_child=self._leave)
 
     high = staticmethod(move_high)
@@ -97,6 +99,7 @@ class Channel:
         """The next messages, one or more, however long it takes."""
         messages, self.early = self.early, []
         while not messages:
+            self._readable.poll()  # a recv() that waits is woken when the server reads, too
             messages = self._receive(0)
         return messages
 

@@ -7,6 +7,7 @@ compiler is asked which names would be local, and told that they are not.
 import __future__
 import ast
 import linecache
+import re
 import sys
 import types
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
@@ -18,6 +19,7 @@ TOP_LEVEL_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 WRAPPER = "<module>"  # what tracebacks call it
 FELL_OFF = "the end of the step, without return"
+MAYBE_EXPRESSION = re.compile(r"[^\s=;][^\n=;]*\Z").match  # one line without an assignment
 
 
 class Compiled:
@@ -39,6 +41,11 @@ def compile_script(code, name):
 
 def compile_cell(code, name):
     flags = TOP_LEVEL_AWAIT
+    if MAYBE_EXPRESSION(code):
+        try:  # half the work of the way through a tree
+            return Compiled(compile(code, name, "eval", flags, dont_inherit=True))
+        except SyntaxError:
+            pass
     tree = compile(code, name, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
     if not tree.body or not isinstance(tree.body[-1], ast.Expr):
         return Compiled(compile(tree, name, "exec", flags, dont_inherit=True))
