@@ -16,12 +16,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <time.h>
 
 enum {
 	ORDER_MS = 30000,
 	ORDER_ANSWER_MAX = 1 << 20,
 	ORDER_MAX = 64 << 10,
 	PODS_MAX = 20000,
+	OVERDUE_S = 30,
 };
 
 static const char *const usual_labels[] = { "app=codemie-executor", "component=code-executor" };
@@ -29,8 +31,8 @@ static const char *const usual_labels[] = { "app=codemie-executor", "component=c
 struct known { /* a pod, by its name */
 	char name[KUBE_NAME_MAX + 1];
 	char uid[KUBE_UID_MAX];
-	bool is_leaving;
-	bool is_seen; /* in the list that is being read */
+	uint64_t leaves; /* as in struct kube_pod */
+	bool is_seen;    /* in the list that is being read */
 	SLIST_ENTRY(known) link;
 };
 
@@ -89,7 +91,7 @@ static struct known *note(struct backend *b, const struct kube_pod *pod)
 		b->pod_count++;
 	}
 	(void)snprintf(k->uid, sizeof(k->uid), "%s", pod->uid);
-	k->is_leaving = pod->is_leaving;
+	k->leaves = pod->leaves;
 	k->is_seen = true;
 	return k;
 }
@@ -251,11 +253,16 @@ static void kubernetes_remove(struct backend *b, const char *id, uint64_t grace_
 {
 	struct order *o = order_create(b, done, arg);
 	const struct known *k = find(b, id);
+	/* With no time at all it is gone from the API server's books while it may still run: that
+	 * is for those whose node does not answer any more. */
+	bool is_overdue = k && k->leaves && (uint64_t)time(NULL) > k->leaves + OVERDUE_S;
+	uint64_t grace_s = is_overdue ? 0 : grace_ms < 1000 ? 1 : grace_ms / 1000;
 	char rest[KUBE_NAME_MAX + 2];
 
 	if (!o)
 		return;
-	if (!k) { /* one that comes to light later is told then */
+	/* One that comes to light later is told then; one that leaves already has its own time. */
+	if (!k || (k->leaves && !is_overdue)) {
 		end_later(o);
 		return;
 	}
@@ -263,7 +270,7 @@ static void kubernetes_remove(struct backend *b, const char *id, uint64_t grace_
 	buf_printf(&o->body,
 		   "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\","
 		   "\"gracePeriodSeconds\":%" PRIu64 ",\"preconditions\":{\"uid\":\"%s\"}}",
-		   (grace_ms + 999) / 1000, k->uid);
+		   grace_s, k->uid);
 	(void)snprintf(rest, sizeof(rest), "/%s", k->name);
 	send_order(o, "DELETE", rest);
 }

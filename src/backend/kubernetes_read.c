@@ -177,7 +177,7 @@ static void read_phase(struct reading *r, struct json_object *status)
 	const char *phase = text_of(status, "phase");
 
 	w->phase = BACKEND_PENDING;
-	if (r->pod.is_leaving) {
+	if (r->pod.leaves) {
 		w->phase = BACKEND_ENDED;
 		w->why = "it is being deleted";
 	} else if (phase && (strcmp(phase, "Failed") == 0 || strcmp(phase, "Succeeded") == 0)) {
@@ -218,7 +218,8 @@ static bool read_pod(struct reading *r, struct json_object *object, unsigned por
 	r->pod.worker.id = name;
 	r->pod.uid = uid;
 	r->pod.worker.created = read_time(text_of(meta, "creationTimestamp"));
-	r->pod.is_leaving = text_of(meta, "deletionTimestamp") != NULL;
+	if (text_of(meta, "deletionTimestamp"))
+		r->pod.leaves = read_time(text_of(meta, "deletionTimestamp")) | 1;
 	read_address(r, status, port);
 	read_phase(r, status);
 	return true;

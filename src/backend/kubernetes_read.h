@@ -19,7 +19,7 @@ enum {
 struct kube_pod {                     /* borrowed for the call that tells it */
 	struct backend_worker worker; /* its id is the pod's name */
 	const char *uid;
-	bool is_leaving; /* its deletion was asked for already */
+	uint64_t leaves; /* when it is to be gone, in seconds of Unix time; 0: it stays */
 };
 
 typedef void kube_told(const struct kube_pod *pod, void *arg);

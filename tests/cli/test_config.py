@@ -78,12 +78,12 @@ class Config(cli.Case):
                          ["server.listen"]["value"], "127.0.0.1:1")
 
     def test_what_has_no_effect_is_named(self):
-        rows = self.show(CODE_EXECUTOR_NAMESPACE="runtime", CODE_EXECUTOR_MAX_POD_POOL_SIZE="5")
-        self.assertEqual((rows["CODE_EXECUTOR_NAMESPACE"]["value"],
-                          rows["CODE_EXECUTOR_NAMESPACE"]["ignored"]), ("runtime", True))
+        rows = self.show(CODE_EXECUTOR_KEEP_TEMPLATE="true", CODE_EXECUTOR_MAX_POD_POOL_SIZE="5")
+        self.assertEqual((rows["CODE_EXECUTOR_KEEP_TEMPLATE"]["value"],
+                          rows["CODE_EXECUTOR_KEEP_TEMPLATE"]["ignored"]), ("true", True))
         self.assertEqual(rows["server.max"]["value"], "5")
-        text = self.vial("config", "show", env={**self.env, "CODE_EXECUTOR_WORKDIR_BASE": "/home/codemie"}).stdout
-        self.assertIn("CODE_EXECUTOR_WORKDIR_BASE\t/home/codemie\twithout effect here\n", text)
+        text = self.vial("config", "show", env={**self.env, "CODE_EXECUTOR_SANDBOX_MODE": "sandbox-jobs"}).stdout
+        self.assertIn("CODE_EXECUTOR_SANDBOX_MODE\tsandbox-jobs\twithout effect here\n", text)
 
     def test_a_variable_that_is_wrong(self):
         done = self.vial("config", "show", env={**self.env, "VIAL_MAX": "many"})

@@ -56,7 +56,7 @@ TEST(kube_read_a_worker_that_serves)
 	CHECK_STR(s.url, "http://10.1.2.3:6000");
 	CHECK_INT(s.pod.worker.phase, BACKEND_RUNNING);
 	CHECK_INT(s.pod.worker.created, 1769860800);
-	CHECK(!s.pod.is_leaving);
+	CHECK_INT(s.pod.leaves, 0);
 }
 
 TEST(kube_read_one_that_leaves)
@@ -68,7 +68,7 @@ TEST(kube_read_one_that_leaves)
 			     META ",\"deletionTimestamp\":\"2026-01-31T12:00:09Z\"}," READY),
 		  0);
 	CHECK_INT(s.pod.worker.phase, BACKEND_ENDED);
-	CHECK(s.pod.is_leaving);
+	CHECK_INT(s.pod.leaves, 1769860809);
 	CHECK_INT(read_event(&event, &s, "DELETED", META "}," READY), 0);
 	CHECK_INT(event, KUBE_DELETED);
 }
