@@ -7,6 +7,7 @@
 /* One row per file: its name in meson.build, whose it is, where it lies. */
 #define BOOTS(X)                                                            \
 	X(guest_so, NULL, BOOT "guest.so")                                  \
+	X(rewind_so, NULL, BOOT "rewind.so")                                \
 	X(python, "python", BOOT "sitecustomize.py")                        \
 	X(python_main, "python", REHEARSAL "main.py")                       \
 	X(python_cold, "python", BOOT "cold.py")                            \

@@ -27,6 +27,7 @@
 #define READY_US 20000000u /* for others to make a slot, or a guest */
 #define END_US   1000000u
 #define LIVE_MS  (10ull * 365 * 86400 * 1000) /* of CPU time: more than any guest lives */
+#define GUARDED_TIMES 2 /* the memory of a guest that copies itself: its own, and a copy's */
 #define CALM_US  5000u /* after an order, before slots are made that nobody asked for */
 
 /* ---- the table ------------------------------------------------------------------------- */
@@ -320,9 +321,14 @@ void cell_signal(struct cell *cell, int sig)
 
 void cell_guard(struct cell *cell)
 {
+	struct limits lim = cell->limits;
+
 	cell->is_guarded = true;
-	if (cell->cgroup)
-		cgroup_kill_singly(cell->cgroup);
+	if (!cell->cgroup)
+		return;
+	lim.memory_bytes *= GUARDED_TIMES;
+	cgroup_set_limits(cell->cgroup, &lim);
+	cgroup_kill_singly(cell->cgroup);
 }
 
 void cell_rescue(struct cell *cell)

@@ -22,8 +22,8 @@ enum wire_kind {
 	WIRE_ARM,    /* make a sandbox with a guest that waits for its code */
 	WIRE_NEXT,   /* another guest in the same sandbox, after the last one ended (KEEP) */
 	WIRE_SIGNAL, /* SIGINT to the guest and its process group */
-	WIRE_GUARD,  /* the guest looks after its processes itself: one that is lost to the
-		      * memory limit is not the end of the others */
+	WIRE_GUARD,  /* the guest copies itself, and looks after its processes: one that is lost
+		      * to the memory limit, which is twice its own, is not the others' end */
 	WIRE_RESCUE, /* SIGTERM to the guest alone, which then ends what hangs in it */
 	WIRE_KILL,   /* the guest, all it started, and the sandbox; ENDED follows */
 	WIRE_FILES,  /* one descriptor, a workspace: a filer for it; answered by FILER or FAILED */

@@ -210,6 +210,7 @@ const struct runtime runtime_python = {
 	.warmth = WARM_FORK,
 	.boot_env = (const char *const[]){ "PYTHONPATH=/run/vial/boot",
 			"LD_PRELOAD=/run/vial/boot/guest.so", NULL },
+	.can_rewind = true,
 	.session = "/run/vial/boot/cold.py",
 	.package = "python3",
 	.read_error = read_error,

@@ -24,6 +24,7 @@ static const struct member {
 	{ "status", IS_STATUS, AT(status) },
 	{ "signal", IS_STATUS, AT(signal) },
 	{ "rewind", IS_STRING, AT(rewind) },
+	{ "checkpoints", IS_ARRAY, AT(checkpoints) },
 	{ "rolled_back", IS_FLAG, AT(rolled_back) },
 	{ "files_kept", IS_FLAG, AT(files_kept) },
 	{ "interrupted", IS_FLAG, AT(interrupted) },

@@ -25,6 +25,7 @@ struct driver_message {
 	int status;           /*         -1: the language has none of steps */
 	int signal;           /*         0: none ended the step, */
 	struct slice rewind;  /*         why the step cannot be taken back, a string, or none */
+	struct slice checkpoints; /*     an array, or none */
 	bool rolled_back;     /*         the step is as if it had never been, */
 	bool files_kept;      /*         but for its files */
 	bool interrupted, cut;

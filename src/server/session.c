@@ -17,6 +17,7 @@ enum {
 	STRAY_BYTES_MAX = 64 << 20,
 	SAID_BYTES_MAX = 256 << 20, /* of one step: reading it costs time that others wait for */
 	BODIES_MAX = 256 << 20,     /* of all sessions */
+	REWIND_FILES_MAX = 128 << 20, /* bytes that can be put back */
 };
 
 static struct step *running_step(const struct session *s)
@@ -105,8 +106,14 @@ static void on_stray(struct interpreter *in, const struct driver_message *m, siz
 
 static int begin_rewind(struct interpreter *in, struct err *e)
 {
-	static const char order[] = "{\"op\":\"rewind\"}\n";
+	const struct session *s = in->session;
+	uint64_t files = s->limits.memory_bytes / 4;
+	char order[96];
 
+	(void)snprintf(order, sizeof(order),
+		       "{\"op\":\"rewind\",\"undo\":%llu,\"files\":%llu}\n",
+		       (unsigned long long)s->options.undo_max,
+		       (unsigned long long)(files < REWIND_FILES_MAX ? files : REWIND_FILES_MAX));
 	live_guard(in->live);
 	return live_send(in->live, order, strlen(order), e);
 }
@@ -194,7 +201,7 @@ static int start_interpreter(struct session *s, struct failure *f)
 
 	if (!in)
 		return err_sys(&f->err, "session");
-	*in = (struct interpreter){ .session = s, .server = s->server };
+	*in = (struct interpreter){ .session = s, .server = s->server, .is_policy_due = true };
 	LIST_INSERT_HEAD(&s->server->interpreters, in, link);
 	const struct live_events events = {
 		.on_line = on_line, .on_output = on_output, .on_end = on_end, .arg = in
@@ -401,7 +408,12 @@ static int read_body(struct session *s, const char *body, size_t len, struct fai
 	const struct config_server *settings = server->host->config->server;
 	s->options.idle_ms = settings->session_idle_timeout;
 	s->options.lifetime_ms = settings->session_lifetime;
-	return session_options_read(&s->options, s->body.data, s->body.len, f);
+	if (session_options_read(&s->options, s->body.data, s->body.len, f) < 0)
+		return -1;
+	const struct runtime *rt = s->environment->tool.runtime;
+	if (s->options.rewind && !rt->can_rewind)
+		return failure_at(f, "rewind", "a running %s cannot be copied", rt->title);
+	return 0;
 }
 
 /* What it may hold is its tenant's from now on. */

@@ -6,6 +6,7 @@
  *   session.c       one session: its interpreter, its queue, its time
  *   step.c          one step: sent, watched, interrupted, answered
  *   step_json.c     how a step's result looks
+ *   rewinds.c       what can be gone back to: undo, checkpoints
  *   driver.c        what an interpreter says
  *   session_request.c  what callers say
  *   transfer.c      files of a session on their way (transfer.h)
@@ -26,6 +27,8 @@ struct interpreter {
 	struct server *server;
 	struct live *live; /* NULL: it has ended */
 	bool is_ready;
+	bool has_begun;        /* a program ran in it */
+	bool is_policy_due;    /* it may be under another policy than the session is */
 	bool is_touched;       /* files were put there, or taken away */
 	uint64_t last_number;  /* of a step */
 	uint64_t strays;       /* messages that nobody had asked for; */
@@ -77,6 +80,7 @@ struct step {
 	struct exchange *x; /* NULL: the client is gone */
 	struct stream stream;
 	bool is_running;
+	bool is_fresh; /* the first program of its interpreter */
 	struct step_request request;
 	uint64_t number; /* what its interpreter calls it */
 	uint64_t created_us, start_us, cpu_before_us, oom_before;
@@ -147,6 +151,8 @@ void session_close(struct session *s, const char *why); /* the same, and the ses
 void reply_session(struct exchange *x, unsigned status, const struct session *s);
 /* NULL: it has been answered that there is none. */
 struct session *session_of(struct exchange *x, struct server *server);
+/* The body as text of our own, which its readers may change; an empty one is a failure. */
+int take_body(struct buf *ret, struct exchange *x, struct failure *f) MUST_USE;
 
 /* That of a tenant with this name; NULL: none. */
 struct session *sessions_named(const struct server *server, struct tenant *tenant,
@@ -174,6 +180,11 @@ void step_free(struct step *step);
 bool step_has_call(const struct step *step, uint64_t call);
 int step_answer(struct step *step, uint64_t call, const struct buf *message,
 		struct err *e) MUST_USE;
+
+/* ---- rewinds.c ------------------------------------------------------------------------- */
+
+/* What was asked about the past, where the answer is no step's result; false: it is one. */
+bool rewind_answer(struct step *step, const struct step_end *end);
 
 /* ---- step_json.c ----------------------------------------------------------------------- */
 

@@ -106,6 +106,26 @@ static int check_policy(struct slice policy, struct failure *f)
 
 /* ---- a session ------------------------------------------------------------------------- */
 
+/* true, or an object that says more. */
+static int read_rewind(struct session_options *o, struct slice value, struct failure *f)
+{
+	struct slice_item item;
+
+	o->undo_max = UNDO_DEFAULT;
+	if (!is_there(value))
+		return 0;
+	if (slice_kind(value) != '{' && slice_kind(value) != 't')
+		return failure_at(f, "rewind", "must be true, false or an object");
+	o->rewind = slice_kind(value) == '{' || value.at[0] == 't';
+	for (size_t at = 0; slice_kind(value) == '{' && slice_next(&item, &at, value);) {
+		if (!slice_is(item.key, "undo"))
+			return failure_at(f, "rewind", "has undo, and nothing else");
+		if (read_count(&o->undo_max, item.value, 1, UNDO_MAX, "rewind.undo", f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int session_options_read(struct session_options *ret, char *body, size_t len, struct failure *f)
 {
 	/* The rest has been judged by request_parse(). */
@@ -123,9 +143,8 @@ int session_options_read(struct session_options *ret, char *body, size_t len, st
 	    read_duration(&o.lifetime_ms, all[1], LIFETIME_MAX_MS, names[1], f) < 0 ||
 	    read_count(&o.episodes_max, all[2], 0, EPISODES_MAX, names[2], f) < 0 ||
 	    check_policy(all[3], f) < 0 ||
-	    require_kind(all[10], 't', "true or false", "rewind", f) < 0)
+	    read_rewind(&o, all[10], f) < 0)
 		return -1;
-	o.rewind = is_there(all[10]) && all[10].at[0] == 't';
 	if (is_there(all[3]))
 		buf_add(&o.policy, all[3].at, all[3].len);
 	*ret = o;
@@ -360,6 +379,40 @@ int call_answer_read(struct buf *message, uint64_t call, char *body, size_t len,
 	buf_add_char(message, '\n');
 	if (message->dropped)
 		return err_set(&f->err, ERR_LIMIT, "the answer is too large");
+	return 0;
+}
+
+int checkpoint_name_check(const char *name, struct failure *f)
+{
+	static const char usual[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+	size_t len = strspn(name, usual);
+
+	while (len && name[len] && strchr("._-", name[len]))
+		len += 1 + strspn(name + len + 1, usual);
+	if (!len || name[len] || len >= CHECKPOINT_NAME)
+		return failure_at(f, "name",
+				  "must be at most %d letters, digits, and . _ - within",
+				  CHECKPOINT_NAME - 1);
+	return 0;
+}
+
+int checkpoint_read(char ret_name[CHECKPOINT_NAME], char *body, size_t len, struct failure *f)
+{
+	static const char *const names[] = { "name", NULL };
+	auto_buf struct buf name = BUF_INIT(CHECKPOINT_NAME);
+	struct slice all[MEMBERS_MAX];
+
+	if (read_object(all, names, "there is name", body, len, f) < 0)
+		return -1;
+	if (!is_there(all[0]) || slice_kind(all[0]) != '"')
+		return failure_at(f, "name", "must be given, and a string");
+	slice_text(&name, all[0]);
+	if (strlen(buf_str(&name)) != name.len)
+		return failure_at(f, "name", "holds a NUL character");
+	if (checkpoint_name_check(buf_str(&name), f) < 0)
+		return -1;
+	(void)snprintf(ret_name, CHECKPOINT_NAME, "%s", buf_str(&name));
 	return 0;
 }
 

@@ -14,6 +14,9 @@ enum {
 	CALLS_MAX = 1000000,
 	VALUE_MAX = 15 << 20,
 	SOURCE_MAX = 256 << 10,
+	UNDO_DEFAULT = 1,
+	UNDO_MAX = 32,
+	CHECKPOINT_NAME = 64,
 };
 
 struct snippet;
@@ -22,21 +25,26 @@ struct session_options { /* what is not in the job */
 	uint64_t idle_ms, lifetime_ms;
 	uint64_t episodes_max; /* 0: no limit */
 	struct buf policy;     /* JSON; empty: none */
-	bool rewind; /* a step that ends badly is taken back, and the session goes on */
+	bool rewind; /* a step that ends badly is taken back, and the session goes on; */
+	uint64_t undo_max; /* so many good ones can be, too */
 };
 /* What the body does not say stays as it is: the times that are usual here. */
 int session_options_read(struct session_options *ret, char *body, size_t len,
 			 struct failure *f) MUST_USE;
 void session_options_done(struct session_options *o);
 
+/* What a step is about: most are code; those after it are about what the session was. */
+enum step_op { OP_RUN, OP_UNDO, OP_RESTORE, OP_CHECKPOINT, OP_CHECKPOINTS, OP_FORGET };
+
 struct step_request {
+	enum step_op op;
 	struct buf message;   /* `,"code":...}` and a line end: what is behind the id */
 	struct buf code;      /* for a driver that takes words: the text itself */
 	struct buf source;    /* the beginning of it, for whoever keeps what ran */
 	struct buf callbacks; /* the list; empty: as before */
 	uint64_t timeout_ms;  /* 0: the session's */
 	uint64_t calls_max;
-	bool is_undo;         /* there is no code: the last step is taken back */
+	char name[CHECKPOINT_NAME]; /* RESTORE, CHECKPOINT, FORGET */
 	bool has_policy;      /* in the message; */
 	struct buf policy;    /* the same once more, empty: none from here on */
 	struct snippet *snippet; /* it came by another system's route; NULL: not */
@@ -48,5 +56,10 @@ void step_request_done(struct step_request *r);
 /* The message that answers this call. */
 int call_answer_read(struct buf *message, uint64_t call, char *body, size_t len,
 		     struct failure *f) MUST_USE;
+
+int checkpoint_read(char ret_name[CHECKPOINT_NAME], char *body, size_t len,
+		    struct failure *f) MUST_USE;
+/* Letters, digits, and . _ - within. */
+int checkpoint_name_check(const char *name, struct failure *f) MUST_USE;
 
 int extend_read(uint64_t *ret_ms, char *body, size_t len, struct failure *f) MUST_USE;

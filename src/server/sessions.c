@@ -94,8 +94,7 @@ static struct step *running_step(const struct session *s)
 	return first && first->is_running ? first : NULL;
 }
 
-/* The body as text of our own, which its readers may change. */
-static int take_body(struct buf *ret, struct exchange *x, struct failure *f)
+int take_body(struct buf *ret, struct exchange *x, struct failure *f)
 {
 	size_t len;
 	const char *body = exchange_body(x, &len);
@@ -240,31 +239,6 @@ void session_reset_post(struct exchange *x, void *arg)
 		exchange_fail(x, &f);
 	else
 		session_start(s);
-}
-
-void session_undo_post(struct exchange *x, void *arg)
-{
-	struct session *s = session_of(x, arg);
-	struct failure f = { .status = 0 };
-	struct step_request request = { .is_undo = true, .message = BUF_INIT(8) };
-	struct step *step;
-
-	if (!s)
-		return;
-	if (!s->options.rewind) {
-		f = (struct failure){ .status = 409, .hint = "create it with \"rewind\": true" };
-		(void)err_set(&f.err, ERR_INVALID, "this session does not keep what it was");
-		exchange_fail(x, &f);
-		return;
-	}
-	buf_add_str(&request.message, "}\n");
-	if (session_has_room(s, &f) < 0 || step_create(&step, s, x, &request, &f) < 0) {
-		step_request_done(&request);
-		exchange_fail(x, &f);
-		return;
-	}
-	session_use(s);
-	session_next(s);
 }
 
 void session_extend_post(struct exchange *x, void *arg)

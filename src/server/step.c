@@ -128,7 +128,8 @@ int step_create(struct step **ret, struct session *s, struct exchange *x,
 		return -1;
 	}
 	stream_init(&step->stream, s->server->loop, x,
-		    request->snippet ? STREAM_NONE : stream_wanted(x), s->server->heartbeat_ms);
+		    request->snippet || request->op > OP_RESTORE ? STREAM_NONE : stream_wanted(x),
+		    s->server->heartbeat_ms);
 	step->out[0].max = step->out[1].max = s->limits.output_bytes;
 	step->request = *request;
 	*request = (struct step_request){ .calls_max = 0 };
@@ -182,9 +183,13 @@ void step_fail(struct step *step, const struct failure *f)
 static void add_policy(struct buf *out, const struct step *step)
 {
 	const struct buf *policy = &step->session->options.policy;
+	struct interpreter *in = step->session->interpreter;
 
-	if (step->number == 1 && !step->request.has_policy && policy->len)
-		buf_printf(out, ",\"policy\":%s", buf_str(policy));
+	if (step->request.op != OP_RUN || !in->is_policy_due)
+		return;
+	in->is_policy_due = false;
+	if (!step->request.has_policy && (policy->len || !step->is_fresh))
+		buf_printf(out, ",\"policy\":%s", policy->len ? buf_str(policy) : "null");
 }
 
 static void keep_policy(struct step *step)
@@ -200,6 +205,12 @@ static void keep_policy(struct step *step)
 
 static int send_step(struct step *step, struct err *e)
 {
+	static const char *const ops[] = { [OP_RUN] = "run",
+					   [OP_UNDO] = "undo",
+					   [OP_RESTORE] = "restore",
+					   [OP_CHECKPOINT] = "checkpoint",
+					   [OP_CHECKPOINTS] = "checkpoints",
+					   [OP_FORGET] = "forget" };
 	auto_buf struct buf message = BUF_INIT(MESSAGE_MAX);
 	struct step_request *r = &step->request;
 	struct interpreter *in = step->session->interpreter;
@@ -210,8 +221,7 @@ static int send_step(struct step *step, struct err *e)
 		buf_add(&message, buf_str(&r->code), r->code.len);
 		buf_add_char(&message, '\0');
 	} else {
-		buf_printf(&message, "{\"op\":\"%s\",\"id\":%" PRIu64, r->is_undo ? "undo" : "run",
-			   step->number);
+		buf_printf(&message, "{\"op\":\"%s\",\"id\":%" PRIu64, ops[r->op], step->number);
 		add_policy(&message, step);
 		buf_add(&message, buf_str(&r->message), r->message.len);
 	}
@@ -258,6 +268,10 @@ void step_begin(struct step *step)
 	step->is_running = true;
 	stream_started(&step->stream);
 	step->number = ++s->interpreter->last_number;
+	if (step->request.op == OP_RUN) {
+		step->is_fresh = !s->interpreter->has_begun;
+		s->interpreter->has_begun = true;
+	}
 	for (int i = 0; i < 2; i++) {
 		step_output(step, i ? VIAL_STDERR : VIAL_STDOUT, buf_str(&s->early[i]),
 			    s->early[i].len);
@@ -324,6 +338,8 @@ static void answer(struct step *step, const struct step_end *end)
 		execute_step_ended(step, end);
 		return;
 	}
+	if (rewind_answer(step, end))
+		return;
 	struct exchange *x = take_ptr(&step->x);
 	if (x && step->stream.format)
 		finish_stream(step, end);
@@ -374,10 +390,12 @@ static void finish(struct step *step, struct step_end *end)
 	end->wall_ms = (double)(loop_now() - step->start_us) / 1000;
 	if (end->usage.cpu_us > step->cpu_before_us)
 		end->cpu_ms = (double)(end->usage.cpu_us - step->cpu_before_us) / 1000;
-	end->oom = end->oom || end->usage.oom_kills > step->oom_before;
-	record(step, end);
+	if (!s->options.rewind) /* else those that were killed may be copies */
+		end->oom = end->oom || end->usage.oom_kills > step->oom_before;
+	if (step->request.op <= OP_RESTORE)
+		record(step, end);
 	answer(step, end);
-	s->runs++;
+	s->runs += step->request.op == OP_RUN;
 	step_free(step);
 	session_use(s);
 	session_next(s);
@@ -420,6 +438,7 @@ static enum vial_outcome outcome_of(const struct step *step, const struct driver
 static void on_rolled_back(struct step *step, const struct driver_message *m, struct step_end *end)
 {
 	end->state = STATE_ROLLED_BACK;
+	step->session->interpreter->is_policy_due = true;
 	end->signal = m->signal;
 	end->exit_code = m->exit_code;
 	if (step->limit)
@@ -430,7 +449,7 @@ static void on_rolled_back(struct step *step, const struct driver_message *m, st
 		end->outcome = VIAL_OUT_OF_MEMORY;
 	else
 		end->outcome = m->signal ? VIAL_SIGNALED : VIAL_EXITED;
-	if (step->request.is_undo)
+	if (step->request.op != OP_RUN)
 		end->exit_code = 0;
 	finish(step, end);
 }
@@ -465,9 +484,11 @@ static void on_result(struct step *step, const struct driver_message *m)
 
 void step_died(struct step *step, const struct live_end *dead)
 {
+	bool was_killed = dead->oom && (!step->session->options.rewind ||
+					dead->usage.oom_kills > step->oom_before);
 	struct step_end end = { .exit_code = dead->exit_code,
 				.signal = dead->signal,
-				.oom = dead->oom,
+				.oom = was_killed,
 				.usage = dead->usage,
 				.network = dead->network,
 				.outcome = VIAL_SIGNALED };
@@ -476,7 +497,7 @@ void step_died(struct step *step, const struct live_end *dead)
 		end.outcome = VIAL_TIMED_OUT;
 	else if (step->is_cancelled)
 		end.outcome = VIAL_CANCELLED;
-	else if (dead->oom && dead->exit_code != 0)
+	else if (was_killed && dead->exit_code != 0)
 		end.outcome = VIAL_OUT_OF_MEMORY;
 	else if (dead->exit_code >= 0)
 		end.outcome = VIAL_EXITED;

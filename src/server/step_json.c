@@ -170,7 +170,7 @@ static void add_end(struct json *j, const struct step *step, const struct step_e
 
 	json_string(j, "outcome", vial_outcome_name(end->outcome));
 	json_string(j, "state", states[end->state]);
-	json_bool(j, "fresh", step->number == 1);
+	json_bool(j, "fresh", step->is_fresh);
 	json_string(j, "stage", "run");
 	if (end->exit_code >= 0)
 		json_int(j, "exit_code", end->exit_code);

@@ -4,6 +4,7 @@ import time
 import unittest
 
 import sessions
+from daemon import wait_until
 
 HANG = "sum(range(10 ** 12))"  # in C: no interrupt is looked at
 
@@ -12,8 +13,8 @@ class Case(sessions.Case):
     def start(self, **more):
         return self.open(rewind=True, **more)
 
-    def undo(self, session):
-        return self.post(session, "undo")[1]["result"]
+    def undo(self, session, steps=1):
+        return self.post(session, "undo?steps=%d" % steps)[1]["result"]
 
     def assert_taken_back(self, result, **members):
         self.assertEqual({name: result[name] for name in ("state", "files", "value", *members)},
@@ -32,7 +33,7 @@ class Ends(Case):
         self.assertEqual(self.value(session, "import os; [x, open('f').read(), os.listdir('.'),"
                                     " len([p for p in os.listdir('/proc') if p.isdigit()"
                                     " and open('/proc/%s/stat' % p).read().split()[2] != 'Z'])]"),
-                         [[1], "one", ["f"], 3])  # the supervisor, the parked one, ourselves
+                         [[1], "one", ["f"], 4])  # the supervisor, ourselves, two copies
 
     def test_exit(self):
         self.check("exit(3)", outcome="exited", exit_code=3, signal=None)
@@ -85,11 +86,11 @@ class Goes(Case):
         self.step(session, "import threading; e = threading.Event()\n"
                            "t = threading.Thread(target=e.wait); t.start()")
         result = self.step(session, "a = 1")
-        self.assertEqual((result["state"], result["rewind"]), ("kept", "threads are running"))
-        self.assertEqual(self.step(session, "e.set(); t.join()")["rewind"], "threads are running")
+        self.assertEqual((result["state"], result["rewind"]), ("kept", "unavailable: threads are running"))
+        self.assertEqual(self.step(session, "e.set(); t.join()")["rewind"], "unavailable: threads are running")
         self.assertEqual(self.step(session, "import subprocess\np = subprocess.Popen(['sleep', '60'])")
                          ["rewind"], "ready")
-        self.assertEqual(self.step(session, "p.kill(); p.wait()")["rewind"], "child processes are running")
+        self.assertEqual(self.step(session, "p.kill(); p.wait()")["rewind"], "unavailable: child processes are running")
         self.assertEqual(self.step(session, "a")["rewind"], "ready")
         self.step(session, "t = threading.Thread(target=threading.Event().wait); t.start()")
         result = self.step(session, "import os; os._exit(4)")
@@ -105,7 +106,7 @@ class Goes(Case):
 
     def test_large_files_are_kept(self):
         session = self.start(limits={"workspace": "200m"})
-        self.step(session, "open('big', 'wb').write(bytes(70 << 20))")
+        self.step(session, "open('big', 'wb').write(bytes(140 << 20))")
         result = self.step(session, "open('more', 'w').close(); exit(1)")
         self.assertEqual((result["state"], result["files"]), ("rolled_back", "kept"))
         self.assertEqual(self.value(session, "import os; sorted(os.listdir('.'))"), ["big", "more"])
@@ -143,6 +144,151 @@ class Undo(Case):
         self.assertEqual(self.value(session, "f.write('x'); f.flush(); open('log').read()"), "abcx")
 
 
+class UndoMany(Case):
+    def test_as_many_as_were_asked_for(self):
+        session = self.open(rewind={"undo": 3})
+        for number in range(6):
+            self.step(session, "x = %d; open('f', 'w').write('%d')" % (number, number))
+        self.assert_taken_back(self.undo(session, 2))
+        self.assertEqual(self.value(session, "[x, open('f').read()]"), [3, "3"])
+        self.assert_taken_back(self.undo(session))  # of the look at it
+        self.assertEqual(self.undo(session, 2)["exception"]["message"],
+                         "there are not so many steps that could be taken back")
+        self.assert_taken_back(self.undo(session))
+        self.assertEqual(self.value(session, "x"), 2)
+
+    def test_a_bad_step_takes_nothing_from_it(self):
+        session = self.open(rewind={"undo": 2})
+        for number in range(3):
+            self.step(session, "x = %d" % number)
+        for _ in range(3):
+            self.assert_taken_back(self.step(session, "import os; os._exit(1)"))
+        self.assert_taken_back(self.undo(session, 2))
+        self.assertEqual(self.value(session, "x"), 0)
+
+    def test_what_is_no_number_of_steps(self):
+        session = self.start()
+        for steps in ("0", "33", "x", "-1"):
+            self.assert_refused(self.post(session, "undo?steps=" + steps), 400, "invalid", "steps")
+        for rewind, field in (({"undo": 0}, "rewind.undo"), ({"undo": 33}, "rewind.undo"),
+                              ({"undo": "1"}, "rewind.undo"), ({"redo": 1}, "rewind"),
+                              ("yes", "rewind")):
+            self.assert_refused(self.daemon.ask("POST", "/v1/sessions", {
+                "language": "python", "rewind": rewind}), 400, "invalid", field)
+        self.assert_refused(self.daemon.ask("POST", "/v1/sessions", {
+            "language": "javascript", "rewind": True}), 400, "invalid", "rewind")
+
+
+class Checkpoints(Case):
+    def checkpoint(self, session, name):
+        status, answer, _ = self.post(session, "checkpoints", {"name": name})
+        self.assertEqual(status, 201, answer)
+        return answer["checkpoints"][0]
+
+    def restore(self, session, name):
+        return self.post(session, "checkpoints/%s/restore" % name)
+
+    def listed(self, session):
+        return self.daemon.ask("GET", "/v1/sessions/%s/checkpoints" % session)[1]["checkpoints"]
+
+    def names(self, session):
+        return sorted(item["name"] for item in self.listed(session))
+
+    def test_any_number_of_times(self):
+        session = self.start()
+        self.step(session, "x = [1]; open('f', 'w').write('one')")
+        made = self.checkpoint(session, "begin")
+        self.assertEqual((made["name"], made["files"]), ("begin", 3))
+        for number in range(4):
+            self.step(session, "x.append(%d); open('f', 'w').write('more'); open('g%d', 'w').close()"
+                      % (number, number))
+            self.assert_taken_back(self.restore(session, "begin")[1]["result"], exit_code=0)
+            self.assertEqual(self.value(session, "import os; [x, open('f').read(), os.listdir('.')]"),
+                             [[1], "one", ["f"]])
+        self.assertEqual(self.names(session), ["begin"])
+
+    def test_several_and_what_becomes_of_them(self):
+        session = self.start()
+        for name in ("a", "b.2", "c-3"):
+            self.step(session, "x = %r" % name)
+            self.checkpoint(session, name)
+        self.step(session, "import os; os._exit(3)")
+        self.assertEqual(self.names(session), ["a", "b.2", "c-3"])
+        self.restore(session, "a")
+        self.assertEqual(self.value(session, "x"), "a")
+        self.restore(session, "c-3")
+        self.assertEqual(self.value(session, "x"), "c-3")
+        status, answer, _ = self.daemon.ask("DELETE", "/v1/sessions/%s/checkpoints/b.2" % session)
+        self.assertEqual((status, answer["checkpoints"][0]["name"]), (200, "b.2"))
+        self.assertEqual(self.names(session), ["a", "c-3"])
+        self.assert_refused(self.restore(session, "b.2"), 404, "gone")
+        self.assertEqual(self.value(session, "x"), "c-3")
+        self.step(session, "x = 'again'")
+        self.checkpoint(session, "a")
+        self.step(session, "x = 0")
+        self.restore(session, "a")
+        self.assertEqual(self.value(session, "x"), "again")
+
+    def test_a_restore_cannot_be_undone(self):
+        session = self.start()
+        self.step(session, "x = 1")
+        self.checkpoint(session, "a")
+        self.step(session, "x = 2")
+        self.restore(session, "a")
+        self.assertEqual(self.undo(session)["state"], "kept")
+        self.assertEqual(self.value(session, "x"), 1)
+
+    def test_its_cost(self):
+        session = self.start()
+        self.step(session, "x = bytearray(30 << 20)")
+        first = self.checkpoint(session, "a")["memory"]
+        self.assertLess(first, 8 << 20)  # all of it is shared
+        self.step(session, "for i in range(0, len(x), 4096): x[i] = 1")
+        self.step(session, "pass")  # what this can be taken back to has the same pages
+        self.assertTrue(wait_until(lambda: self.listed(session)[0]["memory"] > 28 << 20))
+
+    def test_there_are_bounds(self):
+        session = self.start()
+        for number in range(16):
+            self.checkpoint(session, "n%d" % number)
+        self.assert_refused(self.post(session, "checkpoints", {"name": "more"}), 409, "limit")
+        for name in ("", "a b", "-a", "x" * 64, "a/b", 5, None, "a\0"):
+            self.assert_refused(self.post(session, "checkpoints", {"name": name}), 400, "invalid", "name")
+        self.step(session, "import threading; t = threading.Thread(target=threading.Event().wait);"
+                           "t.daemon = True; t.start()")
+        self.assert_refused(self.post(session, "checkpoints", {"name": "n1"}), 409, "limit")
+        self.assertEqual(len(self.names(session)), 16)
+
+    def test_it_has_to_be_asked_for(self):
+        session = self.open()
+        self.assert_refused(self.post(session, "checkpoints", {"name": "a"}), 409, "invalid")
+
+
+class Memory(Case):
+    """What can be gone back to has memory of its own, and gives way before a step does."""
+
+    def test_all_of_it_can_be_rewritten(self):
+        session = self.start(limits={"memory": "128m"})
+        self.step(session, "x = bytearray(90 << 20)")
+        for number in range(1, 4):
+            result = self.step(session, "for i in range(0, len(x), 4096): x[i] = %d\nx[0]" % number)
+            self.assertEqual((result["state"], result["rewind"], result["oom"]),
+                             ("kept", "ready", False))
+        self.assert_taken_back(self.step(session, "x[0] = 9; import os; os._exit(1)"))
+        self.assertEqual(self.value(session, "x[0]"), 3)
+
+    def test_what_is_old_gives_way(self):
+        session = self.open(rewind={"undo": 8}, limits={"memory": "128m"})
+        self.step(session, "x = bytearray(90 << 20)")
+        for number in range(1, 8):
+            result = self.step(session, "for i in range(0, len(x), 4096): x[i] = %d\nx[0]" % number)
+            self.assertEqual((result["state"], result["oom"]), ("kept", False), result)
+        self.assertEqual(result["rewind"], "ready")
+        self.assertIn("not so many", self.undo(session, 7)["exception"]["message"])
+        self.assert_taken_back(self.undo(session))
+        self.assertEqual(self.value(session, "x[0]"), 6)
+
+
 class Model(Case):
     """Random steps, bad ends and undos beside a model that replays what counts."""
 
@@ -152,13 +298,13 @@ class Model(Case):
             session = self.start()
             self.step(session, "log = []")
             self.step(session, "pass")
-            log, files, before = [], {}, ([], {})
+            log, files, before = [], {}, [([], {})]
             for number in range(12):
                 kind = rng.choice(["good", "good", "file", "exit", "crash", "undo", "delete"])
                 if kind == "undo":
                     self.undo(session)
                     if before:
-                        (log, files), before = before, None
+                        log, files = before.pop()
                     continue
                 name = rng.choice("abc")
                 code = "log.append(%d)\n" % number
@@ -170,9 +316,8 @@ class Model(Case):
                     code += "open(%r, 'w').write('bad'); import os\n" % name
                     code += "os._exit(1)" if kind == "exit" else "os.abort()"
                     self.assertEqual(self.step(session, code)["state"], "rolled_back")
-                    before = None
                     continue
-                before = (list(log), dict(files))
+                before = [(list(log), dict(files))]
                 self.assertEqual(self.step(session, code)["state"], "kept")
                 log.append(number)
                 if kind == "file":

@@ -55,7 +55,6 @@ class Channel:
         os.close(fd)
         self.fd = self.socket.fileno()
         self.lost = False
-        self.is_passed_on = False  # to a fork that goes on as the session
         self._pid = os.getpid()
         self.early = []    # messages that were not expected yet
         self._unread = []  # the beginnings of a line
@@ -64,15 +63,11 @@ class Channel:
         self._readable.register(self.fd, POLLIN)
         os.register_at_fork(after_in_child=self._leave)
 
-    high = staticmethod(move_high)
-
     def adopt(self):
-        """A fork of ours, which has the channel now."""
+        """This is another process now, which has the channel."""
         self._pid = os.getpid()
 
     def _leave(self):
-        if self.is_passed_on:
-            return
         self.lost = True
         self.socket.close()
 

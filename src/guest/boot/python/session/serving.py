@@ -15,7 +15,7 @@ from .callbacks import CallbackError, Callbacks
 from .channel import LOST, Channel, Lost, to_bytes
 from .interrupt import Interrupts, interruptible
 from .policy import Guard, PolicyError
-from .rewind import ROLLED_BACK, Rewind
+from .rewind import ORDERS, Rewind
 from .step import Runner, Sources, compile_step, make_main
 from .streams import Streams
 
@@ -23,7 +23,6 @@ CALLS_MAX = 1000
 VALUE_MAX = 1 << 20
 VALUE_LIMIT = 15 << 20  # a message has more in it than the value
 RECURSION_MIN = 200     # what we need ourselves
-NOTHING_TO_UNDO = "there is no step that could be taken back"
 BROKEN = 70             # the exit status of a driver that cannot even say so
 
 
@@ -82,23 +81,15 @@ class Session:
     def run(self, message):
         op = message.get("op")
         if op == "rewind":
-            self.rewind = self.rewind or Rewind(self.channel)
-        elif op == "undo":
-            self._take_back(message["id"])
+            self.rewind = self.rewind or Rewind(self.channel, message)
+        elif op in ORDERS and self.rewind is not None:
+            self.rewind.order(message)
         elif op == "run":  # else the answer to a call that has given up
             self._run_step(message)
 
-    def _take_back(self, number):
-        if self.rewind is not None:
-            self.rewind.undo(number)
-        self.channel.send({"op": "result", "id": number, "exception": {
-            "type": "RuntimeError", "module": "builtins", "message": NOTHING_TO_UNDO,
-            "traceback": "RuntimeError: %s\n" % NOTHING_TO_UNDO, "line": None, "frames": []}})
-
     def _run_step(self, message):
         step = message["id"]
-        obstacle = self.rewind.begin(step) if self.rewind is not None else None
-        if obstacle is ROLLED_BACK:
+        if self.rewind is not None and not self.rewind.begin(step):
             return
         self.interrupts.begin()
         self.exit_code = None
@@ -111,9 +102,9 @@ class Session:
         if self.rewind is not None:
             if self.exit_code is not None and self.rewind.is_covered():
                 exit_now(self.exit_code)  # whoever takes over tells of it
-            self.rewind.done()
-            if obstacle:
-                result = b'%s,"rewind":%s}' % (result[:-1], to_bytes(obstacle))
+            why = self.rewind.done()
+            if why:
+                result = b'%s,"rewind":%s}' % (result[:-1], to_bytes(why))
         try:
             self.channel.send_bytes(result)
         except Lost:
@@ -122,6 +113,8 @@ class Session:
             exit_now(BROKEN)
         if self.exit_code is not None:
             exit_now(self.exit_code)
+        if self.rewind is not None:
+            self.rewind.trim()
 
     def _run(self, message, step, name):
         """The result, as bytes."""
