@@ -1,14 +1,5 @@
-/*
- * rewind - a session whose steps can be taken back (docs/SESSION-PROTOCOL.md).
- *
- * A shared object for interpreters that can be forked, loaded by their drivers, who call what is
- * below.  Before a step the session makes a copy of itself (copies.h), which knows the files as
- * they were (snapshot.h).  When a step ends badly, or is to be undone, a copy goes on as the
- * session, puts the files back, and says so.  A checkpoint is a copy with a name, that stays.
- *
- * Nothing here needs the interpreter to be in order: what a program does to the driver's own
- * functions does not reach this.
- */
+#include "guest/rewind/rewind.h"
+
 #include "base/own.h"
 #include "guest/rewind/copies.h"
 #include "guest/rewind/snapshot.h"
@@ -150,10 +141,6 @@ static int go_on(void)
 	return 1;
 }
 
-/*
- * Before a step.  `why`: the driver knows why it cannot be copied, or NULL.  0: it may run; 1: it
- * has run, and is no more; this is another process now.
- */
 PUBLIC int vial_rewind_begin(unsigned long long step, const char *why)
 {
 	bool is_copy = false;
@@ -179,13 +166,11 @@ PUBLIC int vial_rewind_begin(unsigned long long step, const char *why)
 	return 0;
 }
 
-/* Whether the step, which asked to exit, is taken back with that. */
 PUBLIC int vial_rewind_is_covered(void)
 {
 	return !reason[0] && copies_newest() != NULL;
 }
 
-/* After a step, before its result is told: NULL, or why it cannot be taken back. */
 PUBLIC const char *vial_rewind_done(void)
 {
 	const struct copy *newest = copies_newest();
@@ -198,7 +183,6 @@ PUBLIC const char *vial_rewind_done(void)
 	return reason[0] ? reason : NULL;
 }
 
-/* After the result was told. */
 PUBLIC void vial_rewind_trim(void)
 {
 	copies_trim(undo_max);
@@ -274,7 +258,6 @@ static int forget(uint64_t id, const char *name)
 	return 0;
 }
 
-/* Answered over the channel.  1: this is another process now. */
 PUBLIC int vial_rewind_order(const char *op, unsigned long long id, const char *name,
 			     unsigned count, const char *why)
 {
@@ -293,7 +276,6 @@ PUBLIC int vial_rewind_order(const char *op, unsigned long long id, const char *
 	return strcmp(op, "restore") == 0 ? restore(id, name) : forget(id, name);
 }
 
-/* Returns in the active process; the caller is its supervisor from now on.  -1: not possible. */
 PUBLIC int vial_rewind_start(int fd, unsigned undo, unsigned long long files_max)
 {
 	channel = fd;

@@ -375,7 +375,7 @@ static int remove_tree(int dir_fd, const char *name, unsigned depth)
 			(void)close(fd);
 		return -1;
 	}
-	(void)fchmod(fd, S_IRWXU);
+	(void)!fchmod(fd, S_IRWXU);
 	while (!failed && (entry = readdir(dir))) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
@@ -414,7 +414,7 @@ static int open_again(const struct entry *entry, const struct stat *now)
 	int flags = O_TRUNC;
 
 	if (now && now->st_ino == entry->status.st_ino) {
-		(void)fchmodat(files.root, entry->path, 0600, 0);
+		(void)!fchmodat(files.root, entry->path, 0600, 0);
 	} else {
 		(void)unlinkat(files.root, entry->path, 0);
 		flags = O_CREAT | O_EXCL;
@@ -463,8 +463,8 @@ static int restore(void)
 
 	for (size_t i = 0; i < known->count; i++) /* those that the step has closed */
 		if (S_ISDIR(known->items[i].status.st_mode))
-			(void)fchmodat(files.root, known->items[i].path,
-				       known->items[i].status.st_mode & 07777, 0);
+			(void)!fchmodat(files.root, known->items[i].path,
+					known->items[i].status.st_mode & 07777, 0);
 	if (list_all(&now) < 0 || remove_new(&now) < 0)
 		return -1;
 	for (size_t i = 0; i < known->count; i++)
