@@ -326,11 +326,13 @@ static void sweep_dir(const struct sweep *sweep, int fd, const char *path)
 	for (const struct dirent *entry; (entry = readdir(dir));) {
 		if (entry->d_type != DT_DIR || !cgroup_parse_name(&lease, entry->d_name))
 			continue;
-		/* Owners with another lock file than ours hold at least the group's own lock. */
 		auto_close int held = sweep->claim(lease, sweep->arg);
+		if (held < 0)
+			continue;
+		/* Owners with another lock file than ours hold at least the group's own lock. */
 		auto_close int group =
 			openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (held >= 0 && group >= 0 && flock(group, LOCK_EX | LOCK_NB) == 0)
+		if (group >= 0 && flock(group, LOCK_EX | LOCK_NB) == 0)
 			(void)remove_group(sweep->host->ops, dirfd(dir), entry->d_name);
 	}
 	(void)closedir(dir);

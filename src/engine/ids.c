@@ -120,13 +120,25 @@ void ids_close(struct ids *ids)
 	ids->lock_fd = -1;
 }
 
-static int lock_byte(int fd, unsigned index)
+static struct flock byte_of(unsigned index)
 {
-	struct flock lock = {
+	return (struct flock){
 		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = index, .l_len = 1
 	};
+}
+
+static int lock_byte(int fd, unsigned index)
+{
+	struct flock lock = byte_of(index);
 
 	return SYS(fcntl, fd, F_OFD_SETLK, &lock);
+}
+
+static bool is_held(int fd, unsigned index)
+{
+	struct flock lock = byte_of(index);
+
+	return fcntl(fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
 }
 
 /* An OFD lock belongs to an open file description, so every lease opens its own. */
@@ -178,9 +190,13 @@ void lease_done(struct lease *lease)
 	lease->fd = -1;
 }
 
+/* Most are held, and asking is one call. */
 int ids_claim(unsigned index, void *arg)
 {
 	const struct ids *ids = arg;
+
+	if (is_held(ids->lock_fd, index))
+		return -1;
 	auto_close int fd = reopen(ids->lock_fd);
 
 	return fd >= 0 && lock_byte(fd, index) == 0 ? take_fd(&fd) : -1;
