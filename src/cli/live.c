@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "base/json.h"
+#include "base/units.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/hosts.h"
@@ -43,8 +44,10 @@ const struct option live_wish_rows[LIVE_WISHES] = {
 	{ "environment", 'E', "NAME", "a language with packages of its own (vial env list)",
 	  offsetof(struct live_wish, environment), NULL },
 	{ "rewind", 0, NULL,
-	  "take back steps that crash, exit or hang, instead of losing it (Python)",
+	  "take back steps that crash, exit or hang, instead of losing it (not JavaScript)",
 	  offsetof(struct live_wish, rewind), NULL },
+	{ "undo", 0, "N", "let so many good steps be taken back, too; implies --rewind (1)",
+	  offsetof(struct live_wish, undo), NULL },
 	HOSTS_ROW,
 };
 
@@ -54,14 +57,22 @@ int live_open(struct live *ret, const struct live_wish *wish, const struct optio
 	auto_buf struct buf text = BUF_INIT(256 << 10);
 	auto_object struct json_object *answer = NULL;
 	struct json j = { .out = &text };
+	uint64_t undo = 0;
 
+	if (wish->undo && units_count(&undo, wish->undo, e) < 0)
+		return err_context(e, "--undo");
 	json_open(&j, NULL, '{');
 	if (wish->environment)
 		json_string(&j, "environment", wish->environment);
 	else
 		json_string(&j, "language", wish->language);
-	if (wish->rewind)
+	if (wish->undo) {
+		json_open(&j, "rewind", '{');
+		json_int(&j, "undo", undo < INT64_MAX ? (int64_t)undo : INT64_MAX);
+		json_close(&j);
+	} else if (wish->rewind) {
 		json_bool(&j, "rewind", true);
+	}
 	hosts_write(&j, o);
 	json_close(&j);
 	if (text.dropped)
@@ -90,22 +101,6 @@ int live_reset(const struct live *live, struct err *e)
 	return path_of(path, live->id, "/reset", e) < 0 || daemon_call(&answer, "POST", path, e) < 0
 		       ? -1
 		       : 0;
-}
-
-int live_undo(const char *id, struct err *e)
-{
-	auto_object struct json_object *answer = NULL;
-	const struct json_object *result;
-	const char *state;
-	char path[PATH_ROOM];
-
-	if (path_of(path, id, "/undo", e) < 0 || daemon_call(&answer, "POST", path, e) < 0 ||
-	    member_object(&result, answer, "result", e) < 0 ||
-	    member_text(&state, result, "state", e) < 0)
-		return -1;
-	if (strcmp(state, "rolled_back") != 0)
-		return err_set(e, ERR_GONE, "there is no step that could be taken back");
-	return 0;
 }
 
 int live_close(const char *id, struct err *e)

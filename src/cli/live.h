@@ -20,15 +20,15 @@ struct live {
 struct live_wish { /* either may be NULL: the daemon's default is its business to refuse */
 	const char *language, *environment;
 	bool rewind;
+	const char *undo;
 };
-enum { LIVE_WISHES = 4 };
+enum { LIVE_WISHES = 5 };
 extern const struct option live_wish_rows[LIVE_WISHES];
 /* `o`: what else was said, --allow-host. */
 int live_open(struct live *ret, const struct live_wish *wish, const struct options *o,
 	      struct err *e) MUST_USE;
 int live_find(struct live *ret, const char *id, struct err *e) MUST_USE;
 int live_reset(const struct live *live, struct err *e) MUST_USE;
-int live_undo(const char *id, struct err *e) MUST_USE; /* ERR_GONE: there is nothing to take back */
 int live_close(const char *id, struct err *e) MUST_USE;
 
 struct live_step {

@@ -215,7 +215,7 @@ static int converse(struct repl *r, struct err *e)
 int repl_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = {
-		"[-l LANG | -E NAME] [--rewind] [--allow-host HOST]...", NULL
+		"[-l LANG | -E NAME] [--rewind] [--undo N] [--allow-host HOST]...", NULL
 	};
 	struct live_wish wish = { .language = "python" };
 	AUTO(options_done)

@@ -8,6 +8,7 @@
 #include "cli/hosts.h"
 #include "cli/options.h"
 #include "cli/session_files.h"
+#include "cli/session_past.h"
 #include "cli/show.h"
 #include "cli/stop.h"
 #include "cli/term.h"
@@ -42,7 +43,7 @@ static const struct option run_rows[] = {
 static int open_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = {
-		"[-l LANG | -E NAME] [--rewind] [--allow-host HOST]...", NULL
+		"[-l LANG | -E NAME] [--rewind] [--undo N] [--allow-host HOST]...", NULL
 	};
 	struct live_wish wish = { .language = "python" };
 	AUTO(options_done)
@@ -236,13 +237,6 @@ static int reset_main(int argc, char **argv)
 			 argc, argv);
 }
 
-static int undo_main(int argc, char **argv)
-{
-	return each_main("session undo",
-			 "Take back the last step of sessions that were opened with --rewind.",
-			 live_undo, argc, argv);
-}
-
 static int close_main(int argc, char **argv)
 {
 	return each_main("session close", "End sessions.", live_close, argc, argv);
@@ -258,7 +252,11 @@ static const struct verb verbs[] = {
 	{ "get", "ID NAME", session_get_main, "copy files out of one" },
 	{ "ls", "ID", session_ls_main, "list its files" },
 	{ "rm", "ID NAME", session_rm_main, "remove some of them" },
-	{ "undo", "ID...", undo_main, "take back the last step" },
+	{ "undo", "ID...", session_undo_main, "take back the last steps" },
+	{ "checkpoint", "ID NAME", session_checkpoint_main, "keep what one is, under a name" },
+	{ "checkpoints", "ID", session_checkpoints_main, "list what was kept" },
+	{ "restore", "ID NAME", session_restore_main, "be again what was kept" },
+	{ "forget", "ID NAME", session_forget_main, "keep it no longer" },
 	{ "attach", "ID", session_attach_main, "a shell beside its interpreter" },
 	{ "reset", "ID...", reset_main, "a fresh interpreter under the same id" },
 	{ "close", "ID...", close_main, "end them" },

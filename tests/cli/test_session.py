@@ -89,6 +89,25 @@ class Sessions(Case):
                          (2, "vial: there is no step that could be taken back"))
         self.assert_ok(self.step(name, "x"), "1\n")
 
+    def test_checkpoints(self):
+        name = self.open("--undo", "2")
+        for number in (1, 2, 3):
+            self.assert_ok(self.step(name, "x = %d" % number), "")
+        self.assert_ok(self.vial("session", "undo", "-n", "2", name), "")
+        self.assert_ok(self.step(name, "x"), "1\n")
+        self.assert_ok(self.vial("session", "checkpoint", name, "first"), "")
+        self.assert_ok(self.step(name, "x = 5"), "")
+        self.assert_ok(self.vial("session", "restore", name, "first"), "")
+        self.assert_ok(self.step(name, "x"), "1\n")
+        shown = self.vial("session", "checkpoints", name).stdout
+        self.assertRegex(shown, r"\Afirst\t[^\t]+\t0 B\n\Z")
+        listed = json.loads(self.vial("session", "checkpoints", "--json", name).stdout)
+        self.assertEqual([item["name"] for item in listed], ["first"])
+        self.assert_ok(self.vial("session", "forget", name, "first"), "")
+        done = self.vial("session", "restore", name, "first")
+        self.assertEqual((done.returncode, done.stderr.splitlines()[0]),
+                         (2, "vial: there is no checkpoint 'first', or no longer"))
+
     def test_list_reset_close(self):
         name = self.open()
         self.assert_ok(self.step(name, "x = 1"))

@@ -117,6 +117,22 @@ def test_rewind_and_undo(sandbox):
         assert "no step" in session.undo().exception.message
 
 
+def test_checkpoints(sandbox):
+    with sandbox.session(rewind={"undo": 3}) as session:
+        session.run("x = 1")
+        assert session.checkpoint("one").name == "one"
+        for number in (2, 3, 4):
+            session.run("x = %d" % number)
+        assert session.undo(2).state == "rolled_back"
+        assert session.run("x").value == 2
+        assert session.restore("one").state == "rolled_back"
+        assert session.run("x").value == 1
+        assert [item.name for item in session.checkpoints()] == ["one"]
+        session.forget("one")
+        with pytest.raises(vial.NotFound):
+            session.restore("one")
+
+
 def test_reset_and_the_end(sandbox):
     session = sandbox.session(idle_timeout=60, lifetime=120)
     session.run("x = 1")

@@ -17,6 +17,7 @@ import functools
 from typing import Any
 
 from ._default import default
+from ._steps import Checkpoint
 from .aio import AsyncSandbox, AsyncSession
 from .batch import Batch, Difference, Judged
 from .client import Sandbox, Session
@@ -63,9 +64,9 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "APIError", "AsyncSandbox", "AsyncSession", "AsyncSessionFiles", "AsyncStream", "Batch",
-    "Busy", "Call", "ChangedFile", "DaemonError", "Denied", "Difference", "Display", "Event",
-    "ExceptionInfo", "ExportedFile", "FileInfo", "Finished", "Frame", "InvalidRequest", "Judged",
-    "Network", "NotFound", "Opaque", "Output", "Refusal", "RemoteError", "RequestTimeout",
+    "Busy", "Call", "ChangedFile", "Checkpoint", "DaemonError", "Denied", "Difference", "Display",
+    "Event", "ExceptionInfo", "ExportedFile", "FileInfo", "Finished", "Frame", "InvalidRequest",
+    "Judged", "Network", "NotFound", "Opaque", "Output", "Refusal", "RemoteError", "RequestTimeout",
     "Result", "Rich", "Sandbox", "ServerFault", "ServerUnavailable", "Session", "SessionFiles",
     "Started", "Stream", "TooLarge", "VialError", "default", "run",
 ]

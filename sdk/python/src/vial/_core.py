@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from typing import Any, Callable, Dict, List, Optional, Sequence
+from urllib.parse import quote
 
 from . import _command
 from ._callbacks import Callbacks, by_name
@@ -15,7 +16,7 @@ from ._exchange import Progress, Request, encode
 from ._files import FilesCore
 from ._net import Net
 from ._request import post, run_body
-from ._steps import SessionInfo, step_body
+from ._steps import Checkpoint, SessionInfo, step_body
 from ._talk import Talk
 from .batch import Batch, Case, batch_body, parse_batch
 from .errors import InvalidRequest, NotFound
@@ -130,9 +131,25 @@ class SessionCore:
         return await self.talk.json(Request("POST", self.path + what,
                                             None if body is None else encode(body), timeout=120))
 
-    async def undo(self) -> Result:
-        answer = await self.post("/undo")
+    async def undo(self, steps: int) -> Result:
+        return self._back(await self.post("/undo?steps=%d" % steps))
+
+    async def restore(self, name: str) -> Result:
+        return self._back(await self.post("/checkpoints/%s/restore" % quote(name, safe="")))
+
+    def _back(self, answer: Dict[str, Any]) -> Result:
         return parse_result(answer.get("result") or {}, id=str(answer.get("id")), session=self.id)
+
+    async def checkpoint(self, name: str) -> Checkpoint:
+        return Checkpoint.parse_all(await self.post("/checkpoints", {"name": name}))[0]
+
+    async def checkpoints(self) -> List[Checkpoint]:
+        return Checkpoint.parse_all(
+            await self.talk.json(Request("GET", self.path + "/checkpoints", timeout=120)))
+
+    async def forget(self, name: str) -> None:
+        path = "%s/checkpoints/%s" % (self.path, quote(name, safe=""))
+        await self.talk.json(Request("DELETE", path, timeout=120))
 
     async def interrupt(self) -> bool:
         return bool((await self.post("/interrupt")).get("interrupted"))

@@ -7,7 +7,7 @@ from . import _request
 from ._discover import Server
 from ._exchange import Progress, Request
 from ._request import Files, Limits
-from ._steps import Policy, Unset, session_body
+from ._steps import Policy, Rewind, Unset, session_body
 from .errors import InvalidRequest
 
 REFUSED = "not over HTTP"  # how the server begins when only the command can
@@ -93,7 +93,7 @@ class Defaults:
                         timeout: Optional[float], limits: Optional[Limits],
                         idle_timeout: Optional[float], lifetime: Optional[float],
                         max_episodes: Optional[int], policy: Union[Policy, Unset],
-                        allow_hosts: Optional[Sequence[str]] = None, rewind: bool = False,
+                        allow_hosts: Optional[Sequence[str]] = None, rewind: Rewind = False,
                         progress: Optional[Progress] = None) -> Request:
         language, environment = self._where(language, environment)
         merged = _request.merge_limits(self.limits, limits, timeout=timeout)

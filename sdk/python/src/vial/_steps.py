@@ -4,7 +4,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _request
 from ._callbacks import Callback, Failures, names
@@ -23,6 +23,21 @@ class Unset:
 
 UNSET = Unset()
 Policy = Optional[Mapping[str, Any]]
+Rewind = Union[bool, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a session was, kept under a name."""
+
+    name: str
+    memory: int  # bytes that it alone has
+    files: int   # bytes of files that it can put back
+
+    @classmethod
+    def parse_all(cls, data: Mapping[str, Any]) -> List[Checkpoint]:
+        return [cls(name=str(item.get("name", "")), memory=item.get("memory") or 0,
+                    files=item.get("files") or 0) for item in data.get("checkpoints") or []]
 
 
 @dataclass(frozen=True)
@@ -51,7 +66,7 @@ class SessionInfo:
 def session_body(*, language: Optional[str], environment: Optional[str],
                  files: Optional[_request.Files], env: Optional[Mapping[str, str]],
                  limits: Dict[str, Any], idle_timeout: Optional[float], lifetime: Optional[float],
-                 max_episodes: Optional[int], policy: Union[Policy, Unset], rewind: bool,
+                 max_episodes: Optional[int], policy: Union[Policy, Unset], rewind: Rewind,
                  allow_hosts: Optional[Sequence[str]]) -> Dict[str, Any]:
     body = _request.without_none({
         "language": None if environment else language, "environment": environment,

@@ -19,7 +19,7 @@ from ._defaults import Defaults
 from ._exchange import Progress, Request
 from ._net import Evented
 from ._request import Files, Limits
-from ._steps import UNSET, Policy, SessionInfo, Unset
+from ._steps import UNSET, Checkpoint, Policy, Rewind, SessionInfo, Unset
 from ._talk import Talk
 from .batch import Batch, Case
 from .files import AsyncSessionFiles
@@ -183,7 +183,7 @@ class AsyncSandbox:
                 timeout: Optional[float] = None, limits: Optional[Limits] = None,
                 idle_timeout: Optional[float] = None, lifetime: Optional[float] = None,
                 max_episodes: Optional[int] = None, policy: Union[Policy, Unset] = UNSET,
-                allow_hosts: Optional[Sequence[str]] = None, rewind: bool = False,
+                allow_hosts: Optional[Sequence[str]] = None, rewind: Rewind = False,
                 progress: Optional[Progress] = None) -> Opening:
         """An interpreter that lives on between steps: await it, or enter it with `async with`.
 
@@ -304,9 +304,25 @@ class AsyncSession:
         """As Ctrl-C would.  False: no step was under way."""
         return await self._core.interrupt()
 
-    async def undo(self) -> Result:
-        """Take back the last step, with its files: see Session.undo()."""
-        return await self._core.undo()
+    async def undo(self, steps: int = 1) -> Result:
+        """Take back the last steps, with their files: see Session.undo()."""
+        return await self._core.undo(steps)
+
+    async def checkpoint(self, name: str) -> Checkpoint:
+        """Keep what the session is now, with its files, under a name.  It needs `rewind`."""
+        return await self._core.checkpoint(name)
+
+    async def restore(self, name: str) -> Result:
+        """Be again what it was at a checkpoint: see Session.restore()."""
+        return await self._core.restore(name)
+
+    async def checkpoints(self) -> List[Checkpoint]:
+        """Those there are."""
+        return await self._core.checkpoints()
+
+    async def forget(self, name: str) -> None:
+        """Forget a checkpoint, and give its memory back."""
+        await self._core.forget(name)
 
     async def reset(self) -> None:
         """A fresh interpreter and workspace, under the same id."""

@@ -9,7 +9,7 @@ from ._defaults import Defaults
 from ._exchange import Progress
 from ._net import Blocking, now
 from ._request import Files, Limits
-from ._steps import UNSET, Policy, SessionInfo, Unset
+from ._steps import UNSET, Checkpoint, Policy, Rewind, SessionInfo, Unset
 from ._talk import Talk
 from .batch import Batch, Case
 from .files import SessionFiles
@@ -173,7 +173,7 @@ class Sandbox:
                 timeout: Optional[float] = None, limits: Optional[Limits] = None,
                 idle_timeout: Optional[float] = None, lifetime: Optional[float] = None,
                 max_episodes: Optional[int] = None, policy: Union[Policy, Unset] = UNSET,
-                allow_hosts: Optional[Sequence[str]] = None, rewind: bool = False,
+                allow_hosts: Optional[Sequence[str]] = None, rewind: Rewind = False,
                 progress: Optional[Progress] = None) -> Session:
         """An interpreter that lives on between steps.  Leaving its `with` block closes it.
 
@@ -184,7 +184,8 @@ class Sandbox:
             policy: what the code may import and do; see docs/POLICY.md.
             allow_hosts: hosts that it may reach, as for run().
             rewind: a step that crashes, exits or hangs is taken back, and the session goes on
-                (Python only; a step then costs a fork).
+                (not JavaScript; a step then costs a fork).  `{"undo": 5}`: so are, when asked
+                to, the last five good ones, instead of one.
         """
         request = self._defaults.session_request(language, environment, files, env, timeout, limits,
                                                  idle_timeout, lifetime, max_episodes, policy,
@@ -273,12 +274,31 @@ class Session:
         """As Ctrl-C would.  False: no step was under way."""
         return now(self._core.interrupt())
 
-    def undo(self) -> Result:
-        """Take back the last step, with its files; `state` of the result is "rolled_back".
+    def undo(self, steps: int = 1) -> Result:
+        """Take back the last steps, with their files; `state` of the result is "rolled_back".
 
-        It needs a session with `rewind`, and can be done once for each step.
+        It needs a session with `rewind`, which says how many can be: `rewind={"undo": 5}`.
         """
-        return now(self._core.undo())
+        return now(self._core.undo(steps))
+
+    def checkpoint(self, name: str) -> Checkpoint:
+        """Keep what the session is now, with its files, under a name.  It needs `rewind`."""
+        return now(self._core.checkpoint(name))
+
+    def restore(self, name: str) -> Result:
+        """Be again what it was at a checkpoint, as often as you like.
+
+        What came before cannot be undone any more.
+        """
+        return now(self._core.restore(name))
+
+    def checkpoints(self) -> List[Checkpoint]:
+        """Those there are: when memory is short the server's host may drop some."""
+        return now(self._core.checkpoints())
+
+    def forget(self, name: str) -> None:
+        """Forget a checkpoint, and give its memory back."""
+        now(self._core.forget(name))
 
     def reset(self) -> None:
         """A fresh interpreter and workspace, under the same id."""
