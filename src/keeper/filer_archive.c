@@ -387,6 +387,7 @@ static int make_link(struct unpacking *u, const char *target, struct err *e)
 {
 	static char path[2 * PATH_MAX];
 	const char *leaf = NULL, *from_leaf = NULL;
+	struct stat st;
 
 	memcpy(path, u->path, sizeof(path));
 	int named = name_entry(u, target, e);
@@ -397,6 +398,11 @@ static int make_link(struct unpacking *u, const char *target, struct err *e)
 		from < 0 ? -1 : workspace_open_parent(u->filer->workspace.fd, path, &leaf, e);
 	if (dir < 0)
 		return -1;
+	if (fstatat(from, from_leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_sys(e, "%.100s", path);
+	/* A link that leads to something inside may lead out from another place. */
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_INVALID, "%.100s: a link to what is no file", path);
 	if (strcmp(path, u->path) != 0 && ((unlinkat(dir, leaf, 0) < 0 && errno != ENOENT) ||
 					   linkat(from, from_leaf, dir, leaf, 0) < 0))
 		return err_sys(e, "%.100s", path);

@@ -149,23 +149,43 @@ static int parse_end(time_t *ret, const char *text, struct err *e)
 		       text);
 }
 
+static const char name_bytes[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				 "0123456789._-";
+
+void tenant_name_of(char ret[TENANT_NAME_MAX + 1], const char *id)
+{
+	bool is_dots = strspn(id, ".") == strlen(id);
+	size_t len = 0;
+
+	for (; *id && len < TENANT_NAME_MAX; id++) {
+		if (((unsigned char)*id & 0xc0) == 0x80)
+			continue; /* the rest of a character of several bytes */
+		bool stays = strchr(name_bytes, *id) && !(*id == '.' && is_dots) &&
+			     !(*id == '-' && len == 0);
+		ret[len++] = stays ? *id : '_';
+	}
+	ret[len] = '\0';
+}
+
 bool tenant_name_is_valid(const char *name)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				    "0123456789._-";
 	size_t len = strlen(name);
 
-	return len > 0 && len <= TENANT_NAME_MAX && strspn(name, plain) == len &&
+	return len > 0 && len <= TENANT_NAME_MAX && strspn(name, name_bytes) == len &&
 	       strspn(name, ".") < len && name[0] != '-';
 }
 
 static int check_name(const char *name, struct err *e)
 {
-	if (!tenant_name_is_valid(name))
-		return err_set(e, ERR_INVALID,
-			       "tenant '%.64s': a name is 1 to %d letters, digits, '_', '-', '.'",
-			       name, TENANT_NAME_MAX);
-	return 0;
+	char proposed[TENANT_NAME_MAX + 1];
+
+	if (tenant_name_is_valid(name))
+		return 0;
+	tenant_name_of(proposed, name);
+	return err_set(e, ERR_INVALID,
+		       "tenant '%.64s': a name is 1 to %d letters, digits, '_', '-', '.'%s%s%s",
+		       name, TENANT_NAME_MAX, *proposed ? "; '" : "", proposed,
+		       *proposed ? "' is one" : "");
 }
 
 /* ---- reading --------------------------------------------------------------------------- */

@@ -71,6 +71,12 @@ const struct token_tenant *tokens_tenant(const struct tokens *tokens, const char
 
 /* Letters, digits, '_', '-' and '.', of which not all are dots. */
 bool tenant_name_is_valid(const char *name);
+/*
+ * Somebody's id as a name: what is no letter, digit, '_', '-' or '.' becomes '_', and so do dots
+ * where there is nothing else, and a '-' in front.  Two ids may become one name, so it is
+ * proposed, and never taken for them.
+ */
+void tenant_name_of(char ret[TENANT_NAME_MAX + 1], const char *id);
 
 /* ---- changing it ----------------------------------------------------------------------- */
 

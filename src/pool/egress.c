@@ -71,7 +71,11 @@ static void take_event(struct egress *eg, const struct egress_event *event)
 
 	if (!gate || !gate->is_open)
 		return;
+	const struct egress_count before = gate->tally.count, *now = &gate->tally.count;
 	egress_tally_add(&gate->tally, event);
+	eg->all.allowed += now->allowed - before.allowed;
+	eg->all.refused += now->refused - before.refused;
+	eg->all.failed += now->failed - before.failed;
 	if (event->kind != EGRESS_CLOSED && o->on_egress)
 		o->on_egress(event, gate->occupant, o->arg);
 	if (event->kind == EGRESS_CLOSED && gate->is_left)
@@ -131,6 +135,11 @@ void egress_done(struct egress *eg)
 	while (eg->gates.next != &eg->gates)
 		gate_free(holder_of(eg->gates.next, struct gate, all));
 	loop_cancel_timer(eg->pool->loop, &eg->idle);
+}
+
+struct egress_count pool_egress(const struct pool *pool)
+{
+	return pool->egress.all;
 }
 
 bool egress_has_proxy(const struct egress *eg)

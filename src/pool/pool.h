@@ -88,6 +88,7 @@ struct pool_state { /* of one environment */
 };
 
 struct pool_options pool_limits(const struct pool *pool);
+struct egress_count pool_egress(const struct pool *pool); /* connections, since the start */
 
 void pool_visit(const struct pool *pool, void (*visit)(const struct pool_state *state, void *arg),
 		void *arg);

@@ -80,6 +80,7 @@ struct egress {
 	struct watch channel; /* of the proxy; -1: there is none */
 	struct timer idle;
 	uint32_t last_gate;
+	struct egress_count all; /* gates together, since the start */
 	struct link gates;
 };
 

@@ -334,6 +334,23 @@ static void write_sessions(const struct page *p)
 				  (double)counts[i]);
 }
 
+/* ---- ... of egress --------------------------------------------------------------------- */
+
+static void write_egress(const struct page *p)
+{
+	const struct egress_count count = pool_egress(p->server->pool);
+	const struct {
+		const char *verdict;
+		uint64_t count;
+	} verdicts[] = { { "allowed", count.allowed },
+			 { "refused", count.refused },
+			 { "failed", count.failed } };
+
+	for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++)
+		exposition_sample(p->out, p->name, LABELS({ "verdict", verdicts[i].verdict }),
+				  (double)verdicts[i].count);
+}
+
 /* ---- ... of HTTP ----------------------------------------------------------------------- */
 
 static void write_http_connections(const struct page *p)

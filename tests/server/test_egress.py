@@ -118,6 +118,19 @@ class Reach(Case):
         self.assertEqual([(r["host"], r["port"], r["reason"]) for r in network["refusals"]],
                          [("127.0.0.6", self.web.port, "host")])
 
+    def test_metrics_count_connections(self):
+        def counts():
+            made = self.daemon.connect()
+            made.request("GET", "/metrics")
+            lines = made.getresponse().read().decode().splitlines()
+            made.close()
+            return [int(line.split()[-1]) for line in lines
+                    if line.startswith("vial_egress_connections_total{")]
+        before = counts()
+        self.asks("ask(%r), ask(%r), ask(%r)" % (self.url(), self.url(), self.url(host="127.0.0.6")),
+                  [self.rule()])
+        self.assertEqual([now - then for now, then in zip(counts(), before)], [2, 1, 0])
+
     def test_without_hosts_there_is_nothing(self):
         code = (ASK + "import os\ntry: proxy()\nexcept ConnectionRefusedError: print('refused')\n"
                 "print([name for name in os.environ if 'proxy' in name.lower()])")

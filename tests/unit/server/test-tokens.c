@@ -178,6 +178,33 @@ TEST(wishes_that_make_no_sense_change_nothing)
 	CHECK(access(f.path, F_OK) < 0);
 }
 
+TEST(an_id_becomes_a_name_that_leads_nowhere)
+{
+	static const struct {
+		const char *id, *name;
+	} cases[] = {
+		{ "user/../admin", "user_.._admin" },
+		{ "user\\admin", "user_admin" },
+		{ "..", "__" },
+		{ ".", "_" },
+		{ "a.b-c_D9", "a.b-c_D9" },
+		{ "-x", "_x" },
+		{ "j\xc3\xbcrgen@x", "j_rgen_x" },
+		{ "\n\t ", "___" },
+	};
+	char name[TENANT_NAME_MAX + 1], longest[200];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		tenant_name_of(name, cases[i].id);
+		CHECK_STR(name, cases[i].name);
+		CHECK(tenant_name_is_valid(name));
+	}
+	memset(longest, '/', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	tenant_name_of(name, longest);
+	CHECK_INT(strlen(name), TENANT_NAME_MAX);
+}
+
 TEST(a_token_may_have_an_end)
 {
 	FIXTURE(f);
