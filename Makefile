@@ -30,7 +30,7 @@ test-ecosystem: all ## LangChain, smolagents, ruff, numpy's own tests, other Pyt
 
 bench: ## cold starts beside plain python3, bubblewrap, crun and docker
 	@tools/install-deps bench
-	@$(MAKE) --no-print-directory all && ninja -C $(BUILD) --quiet bench-spawn
+	@$(MAKE) --no-print-directory all && ninja -C $(BUILD) --quiet bench-spawn bench-pool
 	@tests/bench/run
 
 fuzz: all ## libFuzzer on every parser, schemathesis on the whole; FUZZ_SECONDS=60 each

@@ -1,0 +1,198 @@
+"""The server over HTTP, by wrk, beside the pool without it; and one tenant's sleepers beside another's hello."""
+import contextlib
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+
+import peers
+
+ADDED_BAR = 0.3     # ms at p50 that HTTP adds to an armed run
+SUSTAINED_BAR = 0.9  # runs/s of POST /execute at eight clients, the pool's own = 1
+DELAY_BAR = 2.0     # p95 of a hello beside the sleepers of another tenant, quiet = 1
+WIDTHS = (1, 8)
+SLEEPERS = 100
+POST = ('wrk.method = "POST"\nwrk.body = [[%s]]\nwrk.headers["Content-Type"] = "application/json"\n'
+        'function response(status, headers, body)\n'
+        '  if status ~= 200 or not body:find("%s", 1, true) then wrk.thread:stop() end\nend\n')
+UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60000.0}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+# ---- without HTTP -----------------------------------------------------------------------------
+
+def in_process(vial, scratch, seconds):
+    """{clients: (p50, p99, runs/s)} of the pool, by a program that stands in for the server."""
+    folder = os.path.join(scratch, "pool")
+    os.mkdir(folder)
+    shutil.copy2(vial, folder)
+    shutil.copy2(os.path.join(os.path.dirname(vial), "bench-pool"), os.path.join(folder, "vial-server"))
+    config = os.path.join(folder, "vial.yaml")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(f"# {int(seconds * 1000)}\nserver:\n  armed: {peers.ARMED}\n  max: 64\n")
+    done = subprocess.run([os.path.join(folder, "vial"), "serve", "--config", config, "--listen", "none",
+                           "--socket", os.path.join(folder, "s")], stdin=subprocess.DEVNULL, check=False,
+                          capture_output=True, text=True, timeout=120 + 4 * seconds)
+    found = {}
+    for line in done.stdout.splitlines():
+        if re.fullmatch(r"\d+ \d+ \d+ \d+ \d+", line):
+            width, runs, micros, p50, p99 = map(int, line.split())
+            found[width] = (p50 / 1000, p99 / 1000, runs / micros * 1e6)
+    if set(found) != set(WIDTHS):
+        raise RuntimeError((done.stderr.strip().splitlines() or ["no figures"])[-1])
+    return found
+
+
+# ---- with it ----------------------------------------------------------------------------------
+
+def wrk(url, width, seconds, script=None):
+    """(p50, p99, requests/s); what is wrong with an answer is an error."""
+    words = ["wrk", "-t1", f"-c{width}", f"-d{seconds}s", "--latency", "--timeout", "30s"]
+    done = subprocess.run([*words, *(["-s", script] if script else []), url], check=True,
+                          capture_output=True, text=True)
+    if "Non-2xx" in done.stdout or "Socket errors" in done.stdout:
+        raise RuntimeError(done.stdout.strip().splitlines()[-3])
+    times = {percent: float(value) * UNITS[unit] for percent, value, unit in
+             re.findall(r"^\s+(\d+)%\s+([\d.]+)(us|ms|s|m)\s*$", done.stdout, re.M)}
+    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", done.stdout).group(1))
+    return times["50"], times["99"], rate
+
+
+def wait_ready(port, patience=60):
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        talk = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        talk.request("GET", "/readyz")
+        if talk.getresponse().status == 200:
+            return
+        talk.close()
+        time.sleep(0.1)
+    raise RuntimeError("it does not become ready")
+
+
+def over_http(base, scratch, seconds):
+    script = os.path.join(scratch, "execute.lua")
+    body = json.dumps({"generated_code": "print('hi')", "language": "python", "timeout": 10})
+    for _ in range(2 * peers.ARMED):  # its environment is made when somebody first asks for it
+        urllib.request.urlopen(urllib.request.Request(
+            base + "/execute", body.encode(), {"Content-Type": "application/json"}), timeout=120).close()
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(POST % (body, "hi"))
+    wrk(base + "/execute", max(WIDTHS), 3, script)  # warm
+    return ({width: wrk(base + "/execute", width, seconds, script) for width in WIDTHS},
+            {width: wrk(base + "/", width, seconds) for width in WIDTHS})
+
+
+# ---- two tenants ------------------------------------------------------------------------------
+
+class Client:
+    """One connection that asks the same again and again."""
+
+    def __init__(self, port, token, code):
+        body = json.dumps({"language": "python", "code": code})
+        self.request = (f"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+                        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}").encode()
+        self.sock = socket.create_connection(("127.0.0.1", port), timeout=60)
+
+    def ask(self):
+        start = time.perf_counter()
+        self.sock.sendall(self.request)
+        got = b""
+        while b"\r\n\r\n" not in got:
+            got += self.sock.recv(65536)
+        head, _, body = got.partition(b"\r\n\r\n")
+        left = int(head.lower().split(b"content-length:")[1].split()[0]) - len(body)
+        while left > 0:
+            left -= len(self.sock.recv(65536))
+        return (time.perf_counter() - start) * 1000 if head.startswith(b"HTTP/1.1 200") else None
+
+
+def hellos(port, token, count):
+    client = Client(port, token, "print('hi')")
+    times = []
+    for _ in range(count):
+        times.append(client.ask())
+        time.sleep(0.02)
+    client.sock.close()
+    answered = sorted(found for found in times if found is not None)
+    if len(answered) < count:
+        raise RuntimeError(f"{count - len(answered)} hellos were refused")
+    return answered[int(len(answered) * 0.95)]
+
+
+def two_tenants(port, tokens, count):
+    """p95 of a hello when it is quiet, and beside the sleepers of another tenant."""
+    quiet = hellos(port, tokens[0], count)
+    is_over = threading.Event()
+
+    def sleep_on():
+        client = Client(port, tokens[1], "import time; time.sleep(0.1)")
+        while not is_over.is_set():
+            client.ask()
+        client.sock.close()
+
+    crowd = [threading.Thread(target=sleep_on) for _ in range(SLEEPERS)]
+    for one in crowd:
+        one.start()
+    try:
+        time.sleep(1)
+        return quiet, hellos(port, tokens[0], count)
+    finally:
+        is_over.set()
+        for one in crowd:
+            one.join()
+
+
+# ---- all of it --------------------------------------------------------------------------------
+
+def say(met, text):
+    return f"{'met' if met else 'NOT MET'}: {text}"
+
+
+def line(title, found):
+    return "  ".join([f"{title:34}"] + [f"{width} client{'s' * (width > 1)}: p50 {p50:.2f} ms, p99 {p99:.2f} ms, "
+                                        f"{rate:.0f}/s" for width, (p50, p99, rate) in found.items()])
+
+
+def measure(vial, scratch, seconds):
+    """Lines: the rows, then their bars."""
+    if not shutil.which("wrk"):
+        return ["left out: the server over HTTP: wrk is not installed"]
+    folder, port = os.path.join(scratch, "web"), free_port()
+    os.mkdir(folder)
+    path, config = os.path.join(folder, "s"), os.path.join(folder, "vial.yaml")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(f"server:\n  listen: ['127.0.0.1:{port}']\n  armed: {peers.ARMED}\n  max: 64\n"
+                   f"  tokens: {folder}/tokens\n  anonymous: always\n  log_level: error\n")
+    try:
+        pool = in_process(vial, scratch, seconds)
+        tokens = [subprocess.run([vial, "token", "create", "--config", config, "--tenant", name], check=True,
+                                 capture_output=True, text=True).stdout.split()[-1]
+                  for name in ("one", "two")]
+        with contextlib.ExitStack() as stack:
+            reason = peers.start([vial, "serve", "--config", config, "--socket", path], path, stack)
+            if reason:
+                return [f"left out: the server over HTTP: {reason}"]
+            wait_ready(port)
+            execute, front = over_http(f"http://127.0.0.1:{port}", scratch, seconds)
+            quiet, beside = two_tenants(port, tokens, int(seconds * 20))
+    except (RuntimeError, OSError, subprocess.SubprocessError) as why:
+        return [f"left out: the server over HTTP: {why}"]
+    added, kept = execute[1][0] - pool[1][0], execute[8][2] / pool[8][2]
+    return [line("the pool, in process", pool), line("POST /execute", execute), line("GET /", front),
+            say(added <= ADDED_BAR, f"HTTP adds {added:.2f} ms at p50 to an armed run, bar at most {ADDED_BAR:g}"),
+            say(kept >= SUSTAINED_BAR, f"POST /execute, runs/s at 8 at once, the pool's own = 1: {kept:.2f}, "
+                f"bar at least {SUSTAINED_BAR:g}"),
+            say(beside <= DELAY_BAR * quiet, f"a hello beside {SLEEPERS} sleepers of another tenant: p95 "
+                f"{beside:.1f} ms, quiet {quiet:.1f} ms, bar at most {DELAY_BAR:g} times that")]
