@@ -1,6 +1,6 @@
 """as_step - what `vial run --daemon --json` does, as a step of a session.
 
-    as_step.py [--policy PROFILE] [OPTION...] FILE | -c CODE
+    as_step.py [--policy PROFILE] [--rewind] [OPTION...] FILE | -c CODE
 
 It takes the options that the suite passes to `vial run`.
 With --passing FILE the session is left to the next call with the same
@@ -35,6 +35,7 @@ def refuse(why):
 def parse(words):
     parser = argparse.ArgumentParser()
     parser.add_argument("--policy")
+    parser.add_argument("--rewind", action="store_true")
     parser.add_argument("--passing", metavar="FILE")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("-l", dest="language")
@@ -90,6 +91,8 @@ class Session:
                    "files": [file_of(word) for word in options.file]}
         if options.policy and options.language == "python":
             request["policy"] = {"profile": options.policy}
+        if options.rewind and options.language == "python":
+            request["rewind"] = True
         self.path = "/v1/sessions/" + self.ask("POST", "/v1/sessions", request)["id"]
 
     def ask(self, method, path, body=None):

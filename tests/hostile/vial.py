@@ -81,13 +81,14 @@ class Vial:
     """
 
     def __init__(self, path, environment, arguments=(), served=None, policy=None,
-                 resets=False):
+                 resets=False, rewinds=False):
         self.path = path
         self.environment = dict(environment, VIAL_NO_DAEMON="1")  # unless we say --daemon
         self.arguments = list(arguments)
         self.served = served
         self.policy = policy  # of sessions ("": none), or None: runs
         self.resets = resets  # a session of two parts: the second comes after a reset
+        self.rewinds = rewinds  # sessions whose steps can be taken back
         if served:
             self.environment["VIAL_SOCKET"] = served.path
 
@@ -99,7 +100,8 @@ class Vial:
         if self.policy is None:
             return daemon_command(command)
         policy = ["--policy", self.policy] if self.policy else []
-        return [sys.executable, AS_STEP, *policy, *command[2:]]
+        rewind = ["--rewind"] if self.rewinds else []
+        return [sys.executable, AS_STEP, *policy, *rewind, *command[2:]]
 
     def hello(self, directory, language="python"):
         language = LANGUAGE.get(language, language)

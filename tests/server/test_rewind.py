@@ -1,10 +1,12 @@
 """Sessions that survive their own crashes: steps taken back, with their files."""
+import os
 import random
 import time
 import unittest
 
 import sessions
 from daemon import wait_until
+from rewind_model import Sequence
 
 HANG = "sum(range(10 ** 12))"  # in C: no interrupt is looked at
 
@@ -15,6 +17,14 @@ class Case(sessions.Case):
 
     def undo(self, session, steps=1):
         return self.post(session, "undo?steps=%d" % steps)[1]["result"]
+
+    def checkpoint(self, session, name):
+        status, answer, _ = self.post(session, "checkpoints", {"name": name})
+        self.assertEqual(status, 201, answer)
+        return answer["checkpoints"][0]
+
+    def restore(self, session, name):
+        return self.post(session, "checkpoints/%s/restore" % name)
 
     def assert_taken_back(self, result, **members):
         self.assertEqual({name: result[name] for name in ("state", "files", "value", *members)},
@@ -180,14 +190,6 @@ class UndoMany(Case):
 
 
 class Checkpoints(Case):
-    def checkpoint(self, session, name):
-        status, answer, _ = self.post(session, "checkpoints", {"name": name})
-        self.assertEqual(status, 201, answer)
-        return answer["checkpoints"][0]
-
-    def restore(self, session, name):
-        return self.post(session, "checkpoints/%s/restore" % name)
-
     def listed(self, session):
         return self.daemon.ask("GET", "/v1/sessions/%s/checkpoints" % session)[1]["checkpoints"]
 
@@ -290,42 +292,48 @@ class Memory(Case):
 
 
 class Model(Case):
-    """Random steps, bad ends and undos beside a model that replays what counts."""
+    """Random steps, bad ends, undos, checkpoints and restores: REWIND_SEQUENCES of them."""
 
     def test_random_sequences(self):
-        rng = random.Random(20)
-        for _ in range(4):
-            session = self.start()
-            self.step(session, "log = []")
-            self.step(session, "pass")
-            log, files, before = [], {}, [([], {})]
-            for number in range(12):
-                kind = rng.choice(["good", "good", "file", "exit", "crash", "undo", "delete"])
-                if kind == "undo":
-                    self.undo(session)
-                    if before:
-                        log, files = before.pop()
-                    continue
-                name = rng.choice("abc")
-                code = "log.append(%d)\n" % number
-                if kind == "file":
-                    code += "open(%r, 'a').write('%d')\n" % (name, number)
-                if kind == "delete":
-                    code += "import os; os.path.exists(%r) and os.unlink(%r)\n" % (name, name)
-                if kind in ("exit", "crash"):
-                    code += "open(%r, 'w').write('bad'); import os\n" % name
-                    code += "os._exit(1)" if kind == "exit" else "os.abort()"
-                    self.assertEqual(self.step(session, code)["state"], "rolled_back")
-                    continue
-                before = [(list(log), dict(files))]
-                self.assertEqual(self.step(session, code)["state"], "kept")
-                log.append(number)
-                if kind == "file":
-                    files[name] = files.get(name, "") + str(number)
-                if kind == "delete":
-                    files.pop(name, None)
-            found = self.value(session, "import os; [log, {n: open(n).read() for n in os.listdir('.')}]")
-            self.assertEqual(found, [log, files])
+        count = int(os.environ.get("REWIND_SEQUENCES", 6))
+        seed = int(os.environ.get("REWIND_SEED", 20))
+        for number in range(count):
+            rng = random.Random(seed * 1000003 + number)
+            with self.subTest(sequence=number, seed=seed):
+                Sequence(self, rng).run(rng.randrange(4, 20))
+            if number % 50 == 49:
+                print("# %d sequences" % (number + 1), flush=True)
+
+
+class Leaks(Case):
+    """REWIND_ROLLBACKS of them, one after the other: nothing is left of any."""
+
+    def state(self, session):
+        """Who is in the sandbox, and what the interpreter has open."""
+        return self.value(session, "import os; [sorted(p for p in os.listdir('/proc') if p.isdigit())"
+                          ".__len__(), len(os.listdir('/proc/self/fd'))]")
+
+    def test_rollbacks(self):
+        count = int(os.environ.get("REWIND_ROLLBACKS", 60))
+        session = self.start()
+        self.step(session, "x = 7; open('f', 'w').write('seven')")
+        for number in range(10):
+            self.step(session, "import os; os._exit(1)")
+        before, memory = self.state(session), self.memory(session)
+        fds = len(os.listdir("/proc/%d/fd" % self.daemon.server_pid()))
+        for number in range(count):
+            bad = ("import os; os._exit(1)", "import os; os.abort()", "open('f', 'a').write('x'); exit(2)",
+                   "import os; os.fork() and os._exit(3)\nimport time; time.sleep(99)")[number % 4]
+            self.assertEqual(self.step(session, bad)["state"], "rolled_back", number)
+            if number % 500 == 499:
+                print("# %d rollbacks" % (number + 1), flush=True)
+        self.assertEqual(self.value(session, "[x, open('f').read()]"), [7, "seven"])
+        self.assertEqual(self.state(session), before)
+        self.assertLess(self.memory(session), memory + (8 << 20))
+        self.assertLess(len(os.listdir("/proc/%d/fd" % self.daemon.server_pid())), fds + 4)
+
+    def memory(self, session):
+        return self.daemon.ask("GET", "/v1/sessions/" + session)[1]["memory"]
 
 
 if __name__ == "__main__":

@@ -302,6 +302,9 @@ static struct copy *heir(void)
 	return NULL; /* it died between two steps, and nothing was said of what it had done */
 }
 
+/* Known here alone: what is shared may be the program's work. */
+static pid_t active;
+
 static void replace_active(int status)
 {
 	struct copy *next = heir();
@@ -311,7 +314,7 @@ static void replace_active(int status)
 	end_others();
 	pid_t pid = next->pid;
 	next->pid = 0;
-	shared->active = pid;
+	active = pid;
 	shared->status = status;
 	if (pid <= 1 || kill(pid, SIGTERM) < 0)
 		_exit(1);
@@ -327,7 +330,7 @@ static void reap(void)
 		struct copy *copy = by_pid(pid);
 		if (copy)
 			copy->pid = 0;
-		if (pid == shared->active) {
+		if (pid == active) {
 			is_over = true;
 			last = status;
 		}
@@ -368,10 +371,9 @@ int copies_start(void)
 	if (pid < 0)
 		return -1;
 	if (pid > 0) {
-		shared->active = pid;
+		active = pid;
 		supervise();
 	}
-	shared->active = getpid(); /* whichever of us is first */
 	set_score(getpid(), active_score);
 	return 0;
 }

@@ -37,7 +37,7 @@ enum active_state {
 };
 
 struct shared {
-	pid_t supervisor, active;
+	pid_t supervisor;
 	int state;       /* enum active_state */
 	uint64_t number; /* of the step, or of what was asked: who takes over answers it */
 	unsigned undo;   /* ACTIVE_UNDO: so many steps */
