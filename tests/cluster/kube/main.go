@@ -1,0 +1,34 @@
+// The parts of a Kubernetes control plane and its node agent in one program, as their own
+// cmd/*/main.go start them: what the tests need is built once, and linked once.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
+)
+
+func main() {
+	parts := map[string]func() *cobra.Command{
+		"kube-apiserver":          apiserver.NewAPIServerCommand,
+		"kube-controller-manager": controllers.NewControllerManagerCommand,
+		"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
+		"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
+	}
+	if len(os.Args) < 2 || parts[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: kube PART [OPTION...]")
+		os.Exit(2)
+	}
+	name := os.Args[1]
+	os.Args = append([]string{name}, os.Args[2:]...)
+	os.Exit(cli.Run(parts[name]()))
+}

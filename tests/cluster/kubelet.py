@@ -1,0 +1,131 @@
+"""kubelet - a real node: Kubernetes' own kubelet, with Debian's containerd, runc and network plugins."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import image
+import plane as planes
+
+CONTAINERD = """version = 2
+root = "%(dir)s/containerd"
+state = "%(run)s/containerd"
+disabled_plugins = ["io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.aufs"]
+[grpc]
+  address = "%(run)s/containerd.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "%(pause)s"
+  disable_apparmor = true
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "%(dir)s/cni"
+"""
+NETWORK = {"cniVersion": "0.4.0", "name": "vial-test", "plugins": [
+    {"type": "bridge", "bridge": "vialtest0", "isGateway": True, "ipMasq": False,
+     "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.213.0.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+    {"type": "loopback"}]}
+
+
+class Node:
+    name = "real-node"
+
+    def __init__(self, plane, vial):
+        self.plane = plane
+        self.dir = tempfile.mkdtemp(prefix="vial-node-", dir="/var/tmp")
+        self.run = tempfile.mkdtemp(prefix="vial-node-", dir="/run")
+        self.parts = []
+        try:
+            self.start(vial)
+        except BaseException:
+            self.close()
+            raise
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def start(self, vial):
+        os.makedirs(self.path("cni"))
+        network = {**NETWORK, "plugins": [dict(plugin) for plugin in NETWORK["plugins"]]}
+        network["plugins"][0]["ipam"] = {**network["plugins"][0]["ipam"], "dataDir": self.path("networks")}
+        with open(self.path("cni", "10-vial.conflist"), "w", encoding="utf-8") as file:
+            json.dump(network, file)
+        with open(self.path("containerd.toml"), "w", encoding="utf-8") as file:
+            file.write(CONTAINERD % {"dir": self.dir, "run": self.run, "pause": image.PAUSE})
+        self.containerd = planes.Process("containerd", ["containerd", "--config", self.path("containerd.toml")], self.dir)
+        self.parts.append(self.containerd)
+        if not planes.wait_until(lambda: self.ctr("version", check=False).returncode == 0, 60):
+            raise RuntimeError("containerd did not start:\n" + self.containerd.log()[-2000:])
+        for archive in (image.make_pause(self.dir), image.make_worker(self.dir, vial)):
+            self.ctr("images", "import", archive)
+            os.unlink(archive)
+        # The plugin would make it with the first pod; the node itself has its address before.
+        for words in ("link add vialtest0 type bridge", "address add 10.213.0.1/24 dev vialtest0", "link set vialtest0 up"):
+            subprocess.run(["ip", *words.split()], check=True, capture_output=True)
+        self.start_kubelet()
+
+    def start_kubelet(self):
+        config = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+                  "failCgroupV1": False, "cgroupDriver": "cgroupfs", "failSwapOn": False,
+                  "containerRuntimeEndpoint": "unix://%s/containerd.sock" % self.run,
+                  "enableServer": False, "healthzPort": 0, "makeIPTablesUtilChains": False,
+                  "cgroupsPerQOS": True, "enforceNodeAllocatable": [], "cgroupRoot": "/",
+                  "evictionHard": {"memory.available": "1Mi", "nodefs.available": "1Mi", "imagefs.available": "1Mi"},
+                  "imageGCHighThresholdPercent": 100, "nodeStatusUpdateFrequency": "2s",
+                  "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": False}},
+                  "authorization": {"mode": "AlwaysAllow"}, "resolvConf": "/dev/null",
+                  "podLogsDir": self.path("logs"), "registerNode": True}
+        with open(self.path("kubelet.json"), "w", encoding="utf-8") as file:
+            json.dump(config, file)
+        self.kubelet = planes.Process("kubelet", [
+            planes.PROGRAM, "kubelet", "--config=" + self.path("kubelet.json"), "--root-dir=" + self.path("kubelet"),
+            "--kubeconfig=" + self.plane.path("admin.conf"), "--hostname-override=" + self.name,
+            "--cert-dir=" + self.path("certificates"), "--node-ip=10.213.0.1"], self.dir)
+        self.parts.append(self.kubelet)
+
+        def is_ready():
+            if not self.kubelet.is_up():
+                raise RuntimeError("kubelet ended:\n" + self.kubelet.log()[-3000:])
+            try:
+                status = self.plane.ask("GET", "/api/v1/nodes/" + self.name)["status"]
+            except planes.Refused:
+                return False
+            return any(item["type"] == "Ready" and item["status"] == "True" for item in status.get("conditions", []))
+        if not planes.wait_until(is_ready, 120, 0.5):
+            raise RuntimeError("the node did not become ready:\n" + self.kubelet.log()[-3000:])
+
+    def ctr(self, *words, check=True):
+        return subprocess.run(["ctr", "--address", self.run + "/containerd.sock", "--namespace", "k8s.io", *words],
+                              capture_output=True, text=True, check=check)
+
+    def close(self):
+        for part in reversed(self.parts[1:]):
+            part.stop()
+        if self.parts:
+            self.remove_containers()
+            self.containerd.stop()
+        subprocess.run(["ip", "link", "delete", "vialtest0"], capture_output=True, check=False)
+        self.unmount()
+        shutil.rmtree(self.dir, ignore_errors=True)
+        shutil.rmtree(self.run, ignore_errors=True)
+
+    def remove_containers(self):
+        tasks = self.ctr("tasks", "list", "-q", check=False).stdout.split()
+        for task in tasks:
+            self.ctr("tasks", "delete", "--force", task, check=False)
+        for container in self.ctr("containers", "list", "-q", check=False).stdout.split():
+            self.ctr("containers", "delete", container, check=False)
+
+    def unmount(self):
+        """What is mounted below our directories, the last first."""
+        with open("/proc/self/mounts", encoding="utf-8") as file:
+            mounts = [line.split()[1] for line in file]
+        for path in reversed([path for path in mounts if path.startswith((self.dir + "/", self.run + "/"))]):
+            subprocess.run(["umount", "-l", path], check=False)
+
+    def kill(self):
+        """The machine is gone, all at once."""
+        for part in self.parts:
+            part.stop(signal.SIGKILL)
