@@ -199,10 +199,16 @@ void vial_serve(void)
 	(void)fork();
 }
 
+/* Set by guest/rewind while an interpreter is copied that has work of its own around a fork(). */
+extern pid_t (*vial_fork_instead)(void);
+__attribute__((visibility("default"))) pid_t (*vial_fork_instead)(void);
+
 __attribute__((visibility("default"))) pid_t fork(void)
 {
 	pid_t (*real)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
 
+	if (vial_fork_instead)
+		return vial_fork_instead();
 	if (served || fcntl(BOX_CONTROL_FD, F_GETFD) < 0)
 		return real();
 	served = true;

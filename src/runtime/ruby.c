@@ -187,6 +187,7 @@ const struct runtime runtime_ruby = {
 	.warmth = WARM_FORK,
 	.boot_env = (const char *const[]){ "RUBYOPT=-r/run/vial/boot/boot.rb",
 			"LD_PRELOAD=/run/vial/boot/guest.so", NULL },
+	.can_rewind = true,
 	.session = "/run/vial/boot/session.rb",
 	.package = "ruby",
 	.read_error = read_error,

@@ -291,6 +291,47 @@ class Memory(Case):
         self.assertEqual(self.value(session, "x[0]"), 6)
 
 
+class Ruby(Case):
+    def start(self, **more):
+        return self.open("ruby", rewind={"undo": 2}, **more)
+
+    def test_bad_ends_undo_and_checkpoints(self):
+        session = self.start()
+        self.step(session, "x = [1]; File.write('f', 'one')")
+        for bad, members in (("exit(3)", {"exit_code": 3}), ("exit!(4)", {"exit_code": 4}),
+                             ("Process.kill(:KILL, $$); sleep", {"signal": 9})):
+            self.assert_taken_back(self.step(session, "x << 2; File.write('f', 'two'); " + bad), **members)
+        self.assertEqual(self.value(session, "[x, File.read('f')]"), [[1], "one"])
+        self.checkpoint(session, "a")
+        self.step(session, "x << 5")
+        self.step(session, "x << 6")
+        self.assert_taken_back(self.undo(session, 2))
+        self.assertEqual(self.value(session, "x << 7; x"), [1, 7])
+        self.restore(session, "a")
+        self.assertEqual(self.value(session, "[x, Process.waitall]"), [[1], []])
+
+    def test_a_copy_hears_signals(self):
+        session = self.start()
+        self.step(session, "x = 1; exit!(1)")
+        self.assertEqual(self.step(session, "y = 2; sleep 60", timeout=0.5)["state"], "kept")
+        self.assertEqual(self.value(session, "y"), 2)
+
+    def test_what_cannot_be_copied(self):
+        session = self.start()
+        self.step(session, "t = Thread.new { sleep }")
+        self.assertEqual(self.step(session, "1")["rewind"], "unavailable: threads are running")
+        self.step(session, "t.kill; t.join; pid = spawn('sleep 60')")
+        self.assertEqual(self.step(session, "2")["rewind"], "unavailable: child processes are running")
+
+    def test_one_that_is_not_warm(self):
+        session = self.start(env={"RUBY_X": "1"})
+        self.assertEqual(self.step(session, "1")["rewind"],
+                         "unavailable: this interpreter cannot be copied")
+        self.assert_refused(self.post(session, "checkpoints", {"name": "a"}), 409, "limit")
+        python = self.open(rewind=True, env={"PYTHONX": "1"})
+        self.assert_taken_back(self.step(python, "import os; os._exit(1)"))
+
+
 class Model(Case):
     """Random steps, bad ends, undos, checkpoints and restores: REWIND_SEQUENCES of them."""
 

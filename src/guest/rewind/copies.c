@@ -1,6 +1,7 @@
 #include "guest/rewind/copies.h"
 
 #include "base/own.h"
+#include "guest/rewind/forker.h"
 #include "guest/rewind/snapshot.h"
 
 #include <dirent.h>
@@ -119,38 +120,6 @@ uint64_t copy_memory(const struct copy *copy)
 
 /* ---- making one ------------------------------------------------------------------------ */
 
-/*
- * A fork whose parent is the supervisor: wait() of the program must not find it.  The process in
- * between has our memory, while we wait for its end; and of that we alone are to know.  There are
- * no other children that SIGCHLD could be about.
- */
-static pid_t fork_away(void)
-{
-	static volatile pid_t made;
-	const struct timespec at_once = { 0, 0 };
-	sigset_t child;
-
-	(void)sigemptyset(&child);
-	(void)sigaddset(&child, SIGCHLD);
-	made = -1;
-	pid_t between = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
-	if (between == 0) {
-		pid_t pid = fork(); /* NOLINT(clang-analyzer-unix.Vfork) */
-		if (pid == 0)
-			return 0;
-		made = pid > 0 ? pid : -errno;
-		_exit(0);
-	}
-	if (between < 0)
-		return -1;
-	while (waitpid(between, NULL, 0) < 0 && errno == EINTR)
-		;
-	(void)sigtimedwait(&child, NULL, &at_once);
-	if (made < 0)
-		errno = -made;
-	return made > 0 ? made : -1;
-}
-
 /* Until the supervisor wants us.  Whatever else was sent to us was for the one that is gone. */
 static void wait_for_turn(const sigset_t *all)
 {
@@ -176,7 +145,7 @@ static struct copy *free_place(void)
 /* In the new copy: true, when its turn has come. */
 static pid_t park(const char *name, const sigset_t *all)
 {
-	pid_t pid = fork_away();
+	pid_t pid = forker_fork_away();
 
 	if (pid != 0)
 		return pid;
@@ -362,12 +331,16 @@ static void supervise(void)
 
 int copies_start(void)
 {
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	if (shared == MAP_FAILED || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+	static struct shared nobodys;
+	void *memory = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	shared = memory == MAP_FAILED ? &nobodys : memory;
+	if (memory == MAP_FAILED || !forker_can_copy() ||
+	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return -1;
 	shared->supervisor = getpid();
-	pid_t pid = fork();
+	pid_t pid = forker_fork();
 	if (pid < 0)
 		return -1;
 	if (pid > 0) {

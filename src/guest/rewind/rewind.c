@@ -19,7 +19,9 @@ enum { MESSAGE_MAX = 16384, REASON_SIZE = 160 };
 static int channel = -1;
 static unsigned undo_max = 1;
 static char reason[REASON_SIZE]; /* why the step cannot be taken back; empty: it can */
-static uint64_t covered_by;      /* the serial of its copy */
+static bool is_off;              /* there never are any copies */
+static const char cannot[] = "this interpreter cannot be copied";
+static uint64_t covered_by; /* the serial of its copy */
 
 /* ---- messages -------------------------------------------------------------------------- */
 
@@ -148,8 +150,8 @@ PUBLIC int vial_rewind_begin(unsigned long long step, const char *why)
 	shared->number = step;
 	shared->state = ACTIVE_STEP;
 	reason[0] = '\0';
-	if (why)
-		set_reason(why);
+	if (why || is_off)
+		set_reason(why ? why : cannot);
 	else if (has_children())
 		set_reason("child processes are running");
 	if (!reason[0]) {
@@ -223,8 +225,8 @@ static int checkpoint(uint64_t id, const char *name, const char *why)
 	bool is_copy = false;
 
 	struct copy *old = copies_named(name);
-	if (why || has_children()) {
-		refuse(id, why ? why : "child processes are running");
+	if (why || is_off || has_children()) {
+		refuse(id, why ? why : is_off ? cannot : "child processes are running");
 		return 0;
 	}
 	if (!old && copies_count(true) >= CHECKPOINTS_MAX) {
@@ -276,9 +278,9 @@ PUBLIC int vial_rewind_order(const char *op, unsigned long long id, const char *
 	return strcmp(op, "restore") == 0 ? restore(id, name) : forget(id, name);
 }
 
-PUBLIC int vial_rewind_start(int fd, unsigned undo, unsigned long long files_max)
+PUBLIC void vial_rewind_start(int fd, unsigned undo_steps, unsigned long long files_max)
 {
 	channel = fd;
-	undo_max = undo < UNDO_MAX ? undo : UNDO_MAX;
-	return snapshot_start(files_max) < 0 ? -1 : copies_start();
+	undo_max = undo_steps < UNDO_MAX ? undo_steps : UNDO_MAX;
+	is_off = snapshot_start(files_max) < 0 || copies_start() < 0;
 }

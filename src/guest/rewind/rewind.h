@@ -11,8 +11,9 @@
  * functions does not reach this.
  */
 
-/* Returns in the session's process from now on; the caller is its supervisor.  -1: not possible. */
-int vial_rewind_start(int fd, unsigned undo, unsigned long long files_max);
+/* Returns in what is the session's process from now on; the caller is its supervisor.  An
+ * interpreter that cannot be copied stays what it is, and says so after each step. */
+void vial_rewind_start(int fd, unsigned undo_steps, unsigned long long files_max);
 
 /* Before a step.  `why`: the driver knows why it cannot be copied, or NULL.  0: it may run; 1: it
  * has run, and is no more; this is another process now. */

@@ -39,6 +39,10 @@ module VialSession
       @io.close
     end
 
+    def fileno
+      @io.fileno
+    end
+
     def send(message)
       @io.write(JSON.generate(message, max_nesting: 0), "\n")
     end
@@ -135,11 +139,78 @@ module VialSession
     end
 
     def take(message)
-      if message["op"] == "run"
+      if message["op"] == "run" || Rewind::ORDERS.include?(message["op"])
         @runs << message
       elsif @answers.key?(message["call"])
         @answers[message["call"]] = message
       end
+    end
+  end
+
+  # A step that ends badly is as if it had never been: all of it is done by an object in C, which
+  # copies the process.  In the copy that goes on, begin and order return late, and true.
+  class Rewind
+    ORDERS = %w[rewind undo checkpoint checkpoints restore forget].freeze
+    OBJECT = "#{__dir__}/rewind.so"
+    INT, NUMBER, TEXT = 4, -6, 1 # Fiddle's names for them
+
+    attr_reader :is_copying
+
+    def initialize
+      require "fiddle"
+      @lib = Fiddle.dlopen(OBJECT)
+      @is_copying = false
+      @begin = function("begin", [NUMBER, TEXT])
+      @covered = function("is_covered", [])
+      @done = function("done", [], TEXT)
+      @trim = function("trim", [])
+      @order = function("order", [TEXT, NUMBER, TEXT, INT, TEXT])
+    end
+
+    def start(descriptor, message)
+      start = function("start", [INT, INT, NUMBER])
+      copying { start.call(descriptor, message["undo"], message["files"]) }
+    end
+
+    def begin(step)
+      copying { @begin.call(step, obstacle) } != 0
+    end
+
+    def covered?
+      @covered.call != 0
+    end
+
+    # Why the step cannot be taken back, or nil.
+    def done
+      why = @done.call
+      why.null? ? nil : why.to_s
+    end
+
+    def trim
+      @trim.call
+    end
+
+    def order(message)
+      copying do
+        @order.call(message["op"], message["id"], message["name"], message.fetch("steps", 1), obstacle)
+      end != 0
+    end
+
+    private
+
+    def function(name, arguments, result = INT)
+      Fiddle::Function.new(@lib["vial_rewind_#{name}"], arguments, result, need_gvl: true)
+    end
+
+    def copying
+      @is_copying = true
+      yield
+    ensure
+      @is_copying = false
+    end
+
+    def obstacle
+      "threads are running" if Thread.list.size > 1
     end
   end
 
@@ -307,6 +378,7 @@ module VialSession
       @step = nil
       @process = Process.pid
       @is_running = false
+      @rewind = nil
     end
 
     def serve
@@ -315,7 +387,7 @@ module VialSession
       trap_interrupts
       @channel.send({ op: "ready" })
       Thread.handle_interrupt(Interrupt => :never) do
-        loop { run(Step.from(@inbox.next_run)) }
+        loop { take(@inbox.next_run) }
       end
     end
 
@@ -336,7 +408,32 @@ module VialSession
       raise CallbackError, "#{type}: #{message}", outside
     end
 
+    def copying?
+      @rewind&.is_copying
+    end
+
     private
+
+    def take(message)
+      case message["op"]
+      when "run" then run(Step.from(message))
+      when "rewind" then begin_rewind(message)
+      else go_on if @rewind&.order(message)
+      end
+    end
+
+    def begin_rewind(message)
+      return if @rewind
+
+      @rewind = Rewind.new
+      @rewind.start(@channel.fileno, message)
+      go_on
+    end
+
+    # This is another process now.
+    def go_on
+      @process = Process.pid
+    end
 
     def ours?
       Process.pid == @process
@@ -354,11 +451,11 @@ module VialSession
     end
 
     def close_in_children
-      channel = @channel
+      channel, session = @channel, self
       Process.singleton_class.prepend(Module.new do
         define_method(:_fork) do
           process = super()
-          if process.zero?
+          if process.zero? && !session.copying?
             channel.close
             trap("INT", "DEFAULT")
           end
@@ -368,6 +465,8 @@ module VialSession
     end
 
     def run(step)
+      return go_on if @rewind&.begin(step.id)
+
       @step = step
       prepare(step)
       said = evaluate(step)
@@ -375,7 +474,10 @@ module VialSession
       @outputs.flush
       @step = nil
       @inbox.end_calls
+      why = @rewind&.done
+      said[:rewind] = why if why
       @channel.send({ op: "result", id: step.id, **said })
+      @rewind&.trim
     end
 
     # A process that a step has forked, and that came to the step's end: as it would end a program.
@@ -470,6 +572,8 @@ module VialSession
       return unless error.nil? || error.is_a?(SystemExit)
 
       @outputs.flush
+      return if @rewind&.covered? # whoever takes over tells of it
+
       @channel.send({ op: "result", id: @step.id, exit_code: error ? error.status : 0 })
     end
   end

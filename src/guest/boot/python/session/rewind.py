@@ -34,8 +34,7 @@ class Rewind:
     def __init__(self, channel, message):
         self.channel = channel
         self.lib = _load()
-        if self.lib.vial_rewind_start(channel.fd, message.get("undo", 1), message["files"]) < 0:
-            raise OSError("the session cannot be copied")
+        self.lib.vial_rewind_start(channel.fd, message.get("undo", 1), message["files"])
         channel.adopt()
 
     def begin(self, step):
