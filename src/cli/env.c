@@ -15,7 +15,7 @@
 
 static const struct verb verbs[] = {
 	{ "list", "", env_list_main, "the environments of this host" },
-	{ "build", "NAME [REQUIREMENTS]", env_build_main, "make one from packages" },
+	{ "build", "NAME [REQUIREMENTS]", env_build_main, "make one from packages or an image" },
 	{ "show", "NAME", env_show_main, "packages, size, and how it was built" },
 	{ "remove", "NAME...", env_remove_main, "remove what was built" },
 };
@@ -23,8 +23,8 @@ static const struct verb verbs[] = {
 int env_main(int argc, char **argv)
 {
 	return verbs_main("env",
-			  "An environment is a language of this host, or such a language with "
-			  "packages of its own, built once and shared, read-only, by all its "
+			  "An environment is a language of this host, such a language with "
+			  "packages of its own, or a container image, built once and shared, read-only, by all its "
 			  "sandboxes: vial run --environment NAME.",
 			  verbs, ARRAY_LEN(verbs), argc, argv);
 }
@@ -68,6 +68,8 @@ static void json_environment(struct json *j, const struct vial_environment *env)
 	json_close(j);
 	json_string(j, "built_at", env->path ? env->built_at : NULL);
 	json_string(j, "built_with", env->path ? env->built_with : NULL);
+	json_string(j, "image", env->image);
+	json_string(j, "workdir", env->workdir);
 	json_int(j, "bytes", (int64_t)env->bytes);
 	json_open(j, "packages", '[');
 	for (size_t i = 0; i < env->package_count; i++) {
@@ -108,10 +110,12 @@ static void add_row(struct table *t, const struct vial_environment *env)
 	(void)snprintf(count, sizeof(count), "%zu", env->package_count);
 	add_cell(t, is_fit ? TERM_BOLD : TERM_RED, env->name);
 	add_cell(t, TERM_PLAIN, env->language);
-	table_add(t, TERM_PLAIN, env->path ? count : "-");
+	table_add(t, TERM_PLAIN, env->path && !env->image ? count : "-");
 	table_add(t, TERM_PLAIN, env->path ? units_show_size(size, env->bytes) : "-");
 	table_add(t, TERM_PLAIN, preload.len ? buf_str(&preload) : "-");
-	if (is_fit)
+	if (is_fit && env->image)
+		add_cell(t, TERM_DIM, env->image);
+	else if (is_fit)
 		table_add(t, TERM_DIM, env->path ? "" : "the host's own");
 	else
 		add_cell(t, TERM_RED, env->problem);
@@ -187,6 +191,10 @@ static void print_facts(const struct vial_environment *env)
 	add_fact(&t, "tool", env->tool);
 	if (env->path) {
 		add_fact(&t, "directory", env->path);
+		if (env->image)
+			add_fact(&t, "image", env->image);
+		if (env->workdir)
+			add_fact(&t, "workdir", env->workdir);
 		add_fact(&t, "built", env->built_at);
 		add_fact(&t, "with", env->built_with);
 		add_fact(&t, "size", units_show_size(size, env->bytes));

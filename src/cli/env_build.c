@@ -1,5 +1,5 @@
 /*
- * env_build - vial env build: an environment from packages, and the wait for it.
+ * env_build - vial env build: an environment from packages or an image, and the wait for it.
  */
 #include "cli/cli.h"
 #include "cli/env.h"
@@ -15,7 +15,7 @@
 enum { BAR_WIDTH = 24, LAST_LINES = 16, WORDS_MAX = 64 };
 
 struct request {
-	const char *config, *language, *preload;
+	const char *config, *language, *preload, *image, *tag;
 	bool locked, no_index, source, force;
 	const char *links[WORDS_MAX + 1];
 	size_t link_count;
@@ -36,10 +36,14 @@ static int add_links(void *target, const struct option *opt, const char *value, 
 
 /* clang-format off */
 static const struct option rows[] = {
+	{ "image", 0, "REF",
+	  "make it of a container image: a tar, an OCI layout, or a name", AT(image) },
+	{ "tag", 0, "NAME",
+	  "what that image is called, or which of several it is", AT(tag) },
 	{ "preload", 0, "MODULES",
 	  "what a warm interpreter has imported, comma separated", AT(preload) },
 	{ "language", 0, "LANG",
-	  "the language (default: python)", AT(language) },
+	  "the language (default: python, or what the image is made for)", AT(language) },
 	{ "locked", 0, NULL,
 	  "install exactly the versions of its lock", AT(locked) },
 	{ "find-links", 0, "DIR",
@@ -156,6 +160,8 @@ static void print_line(struct view *v, const struct vial_build_progress *now)
 	(void)printf("%s: %s", v->name, now->step);
 	if (now->total)
 		(void)printf(" %u/%u", now->done, now->total);
+	else if (now->done)
+		(void)printf(" %u", now->done);
 	(void)printf("%s%s\n", text.len ? " " : "", buf_str(&text));
 	(void)fflush(stdout);
 }
@@ -234,6 +240,8 @@ static int build(const struct request *req, const char *const operands[2], struc
 	const char *preload[WORDS_MAX + 1] = { NULL };
 	struct vial_error error;
 	struct vial_build want = {
+		.image = req->image,
+		.tag = req->tag,
 		.source = operands[1],
 		.language = req->language,
 		.preload = text ? preload : NULL,
@@ -265,7 +273,9 @@ int env_build_main(int argc, char **argv)
 			     "reads it, or a directory with requirements.txt and environment.yaml; "
 			     "without it, NAME is one that vial ships, or one to build again. The "
 			     "exact versions are kept in a lock beside it. pip runs in a sandbox, "
-			     "and installs wheels only.",
+			     "and installs wheels only. With --image it is a container image instead: "
+			     "what docker save writes, an OCI layout as a directory or a tar, or a "
+			     "name, for skopeo to ask a registry for.",
 			     rows, ARRAY_LEN(rows), &req, 0 };
 	const char *operands[2] = { NULL, NULL };
 	AUTO(view_done) struct view v = { .is_utf8 = term_is_utf8() };
@@ -278,6 +288,8 @@ int env_build_main(int argc, char **argv)
 		options_usage(stdout, &o);
 		return cli_flush(0);
 	}
+	if (parsed == 0 && req.tag && !req.image)
+		parsed = err_set(&e, ERR_INVALID, "--tag is for an image: name that with --image");
 	if (parsed == 0 && !operands[0])
 		parsed = err_set(&e, ERR_INVALID, "which environment? name it");
 	v.name = operands[0];

@@ -501,7 +501,7 @@ static int order_guest(struct cell *cell, struct err *e)
 {
 	struct nest *nest = cell->nest;
 	bool by_zygote = is_warm(cell) && nest_can_fork(nest);
-	bool is_parked = is_warm(cell) && nest->environment->tool.runtime->warmth == WARM_PARKED;
+	bool is_parked = is_warm(cell) && environment_warmth(nest->environment) == WARM_PARKED;
 	int theirs[5] = { -1, -1, -1, -1, -1 }, entries[CGROUP_ENTRIES];
 	struct order order;
 

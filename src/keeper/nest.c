@@ -106,7 +106,7 @@ DEFINE_CLEANUP(struct nest *, nest_free)
 
 static bool is_warm(const struct nest *nest)
 {
-	return nest->environment->tool.runtime->warmth == WARM_FORK;
+	return environment_warmth(nest->environment) == WARM_FORK;
 }
 
 bool nest_can_fork(const struct nest *nest)

@@ -7,8 +7,10 @@
  * wiped by the next.  When complete it takes NAME's place in one rename.  What is
  * replaced or removed becomes .NAME.old-N and goes when nobody holds it any more.
  */
+#include "lib/chore.h"
 #include "lib/definition.h"
 #include "lib/environment.h"
+#include "lib/image.h"
 #include "lib/job.h"
 #include "lib/tree.h"
 #include "lib/venv.h"
@@ -42,13 +44,16 @@ struct build {
 	struct definition *source; /* what environment.yaml said; NULL: there is none */
 	struct definition def;     /* what it will say; borrows from the rest */
 	struct definition_built built;
+	struct image image; /* what it is made of, when it is made of one */
+	struct definition_image of_image;
 	char at[32];
 };
 
 #define BUILD_INIT(host_, want_)                                                                   \
 	{                                                                                          \
 		.host = (host_), .want = (want_), .root_fd = -1, .dir_fd = -1,                     \
-		.requirements = BUF_INIT(REQUIREMENTS_MAX), .lock = BUF_INIT(REQUIREMENTS_MAX)     \
+		.requirements = BUF_INIT(REQUIREMENTS_MAX), .lock = BUF_INIT(REQUIREMENTS_MAX),    \
+		.image = IMAGE_INIT                                                                \
 	}
 
 DEFINE_CLEANUP(struct definition *, definition_free)
@@ -69,6 +74,7 @@ static void build_done(struct build *b)
 	buf_done(&b->lock);
 	definition_free(b->source);
 	free(b->def.preload);
+	image_done(&b->image);
 }
 
 /* ---- places ---------------------------------------------------------------------------- */
@@ -238,6 +244,10 @@ static int read_own(struct build *b, struct err *e)
 
 	if (dir < 0)
 		return 0;
+	if (definition_read(&b->source, dir, e) == 0 && b->source->image)
+		return err_set(e, ERR_INVALID, "'%s' is made of an image: name that with --image",
+			       b->name);
+	definition_free(take_ptr(&b->source));
 	return read_dir(b, dir, b->want->locked, e) < 0 ? err_context(e, "%s", b->name) : 1;
 }
 
@@ -280,23 +290,12 @@ static int read_source(struct build *b, struct err *e)
 	return found < 0 ? -1 : 0;
 }
 
-static int define(struct build *b, struct err *e)
+/* Modules to preload: those asked for, else those of the file. */
+static int choose_preload(struct build *b, struct err *e)
 {
 	const char *const *given = b->want->preload;
-	const char *language = b->want->language ? b->want->language
-			       : b->source       ? b->source->language
-						 : "python";
-	const struct runtime *rt = runtime_find(language);
 	size_t count = 0;
 
-	if (!rt)
-		return err_set(e, ERR_INVALID, "unknown language '%.40s' (see 'vial languages')",
-			       language);
-	if (strcmp(rt->name, "python") != 0)
-		return err_set(e, ERR_INVALID,
-			       "only Python can be built from packages, not %s: its runs use the "
-			       "host's",
-			       rt->title);
 	while (given && given[count])
 		if (definition_check_module(given[count++], e) < 0)
 			return err_context(e, "preload");
@@ -308,6 +307,26 @@ static int define(struct build *b, struct err *e)
 	for (size_t i = 0; i < count; i++)
 		b->def.preload[i] = given ? (char *)given[i] : b->source->preload[i];
 	b->def.preload_count = (unsigned)count;
+	return 0;
+}
+
+static int define(struct build *b, struct err *e)
+{
+	const char *language = b->want->language ? b->want->language
+			       : b->source       ? b->source->language
+						 : "python";
+	const struct runtime *rt = runtime_find(language);
+
+	if (!rt)
+		return err_set(e, ERR_INVALID, "unknown language '%.40s' (see 'vial languages')",
+			       language);
+	if (strcmp(rt->name, "python") != 0)
+		return err_set(e, ERR_INVALID,
+			       "only Python can be built from packages, not %s: its runs use the "
+			       "host's",
+			       rt->title);
+	if (choose_preload(b, e) < 0)
+		return -1;
 	b->def.language = (char *)rt->name;
 
 	if (host_toolchain(&b->tool, b->host, rt, e) < 0)
@@ -387,21 +406,32 @@ static int write_file(const struct build *b, const char *name, const struct buf 
 	return fd < 0 ? err_sys(e, "%s", name) : 0;
 }
 
-static int write_files(struct build *b, const struct venv_made *made, struct err *e)
+/* What it is, and what was said while it was built. */
+static int write_definition(struct build *b, const char *with, const struct buf *log, struct err *e)
 {
 	auto_buf struct buf text = BUF_INIT(DEFINITION_MAX);
 	time_t now = time(NULL);
 	struct tm tm;
 
 	(void)strftime(b->at, sizeof(b->at), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-	b->built = (struct definition_built){ b->at, b->tool_path, (char *)made->with,
+	b->built = (struct definition_built){ b->at, b->tool_path, (char *)with,
 					      tree_bytes(b->dir) };
 	b->def.built = &b->built;
-	if (definition_write(&text, &b->def, e) < 0 ||
-	    write_file(b, DEFINITION_FILE, &text, 0644, e) < 0 ||
+	if (definition_write(&text, &b->def, e) < 0)
+		return -1;
+	if (text.dropped)
+		return err_set(e, ERR_LIMIT, "there is too much to say about it");
+	return write_file(b, DEFINITION_FILE, &text, 0644, e) < 0 ||
+			       write_file(b, "build.log", log, 0600, e) < 0
+		       ? -1
+		       : 0;
+}
+
+static int write_files(struct build *b, const struct venv_made *made, struct err *e)
+{
+	if (write_definition(b, made->with, &made->log, e) < 0 ||
 	    write_file(b, REQUIREMENTS, &b->requirements, 0644, e) < 0 ||
-	    write_file(b, LOCK, &made->lock, 0644, e) < 0 ||
-	    write_file(b, "build.log", &made->log, 0600, e) < 0)
+	    write_file(b, LOCK, &made->lock, 0644, e) < 0)
 		return -1;
 	return 0;
 }
@@ -425,6 +455,128 @@ static int fill(struct build *b, struct err *e)
 		return -1;
 	return write_files(b, &made, e);
 }
+
+/* ---- of an image ----------------------------------------------------------------------- */
+
+static bool is_current_image(const struct build *b)
+{
+	AUTO(environment_done) struct environment env = { .dir_fd = -1 };
+	const char *language = b->want->language;
+	struct err ignored;
+
+	if (b->want->again || environment_open(&env, b->host, b->name, &ignored) < 0)
+		return false;
+	const struct definition_image *image = environment_image(&env);
+	return image && strcmp(image->digest, b->image.digest) == 0 &&
+	       strcmp(image->reference ? image->reference : "", b->image.reference) == 0 &&
+	       (!language || runtime_find(language) == env.tool.runtime) &&
+	       same_preload(env.def, &b->def);
+}
+
+/* A command of the image's own, in a sandbox like any other. */
+static int try_command(const struct vial_result **ret, const struct build *b,
+		       const struct runtime *rt, const char *const *command, struct err *e)
+{
+	const struct environment env = { .name = (char *)b->name,
+					 .tool = { .runtime = rt, .tool = b->tool_path },
+					 .path = b->dir,
+					 .dir_fd = b->dir_fd,
+					 .def = (struct definition *)&b->def };
+	const struct chore chore = { .want = b->want };
+	AUTO(vial_job_freep) struct vial_job *job = NULL;
+
+	if (chore_job(&job, b->host, rt->name, e) < 0)
+		return -1;
+	job->environment = &env;
+	job->command = command;
+	return chore_run(ret, job, &chore, e);
+}
+
+/* What its interpreter says of itself, and that it finds what it is to load. */
+static int try_image(const struct build *b, const struct runtime *rt, char with[128], struct err *e)
+{
+	AUTO(vial_result_freep) const struct vial_result *version = NULL;
+	AUTO(vial_result_freep) const struct vial_result *loaded = NULL;
+	auto_buf struct buf code = BUF_INIT(16u << 10);
+
+	if (chore_tell(&(struct chore){ .want = b->want }, "check", b->tool_path) < 0)
+		return err_set(e, ERR_BUSY, "stopped");
+	if (try_command(&version, b, rt, rt->version, e) < 0)
+		return err_context(e, "its %.80s does not run", b->tool_path);
+	const char *said = version->out.len ? version->out.data : rt->title;
+	(void)snprintf(with, 128, "%.*s", (int)strcspn(said, "\r\n"), said);
+	for (char *c = with; *c; c++)
+		*c = *c < ' ' || *c == 0x7f ? '?' : *c;
+	if (!b->def.preload_count)
+		return 0;
+	if (strcmp(rt->name, "python") != 0)
+		return err_set(e, ERR_INVALID, "only Python has modules to preload");
+	for (unsigned i = 0; i < b->def.preload_count; i++)
+		buf_printf(&code, "import %s\n", b->def.preload[i]);
+	const char *const command[] = { "%i", "-s", "-c", buf_str(&code), NULL };
+	return try_command(&loaded, b, rt, command, e);
+}
+
+/* The tree is there: what runs in it, and how. */
+static int define_image(struct build *b, const struct runtime **ret, struct err *e)
+{
+	auto_close int root = openat(b->dir_fd, ENVIRONMENT_ROOT,
+				     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const struct image *image = &b->image;
+
+	if (root < 0)
+		return err_sys(e, "%.100s", b->dir);
+	if (image_tool(ret, &b->tool_path, image, root, b->want->language, e) < 0)
+		return -1;
+	b->of_image = (struct definition_image){
+		.reference = image->reference[0] ? (char *)image->reference : NULL,
+		.digest = (char *)image->digest,
+		.platform = (char *)image->platform,
+		.workdir = image->workdir,
+		.env = image->env.items,
+		.env_count = (unsigned)image->env.count,
+		.warm = image_can_be_warm(image, root, *ret, b->tool_path),
+	};
+	b->def.language = (char *)(*ret)->name;
+	b->def.image = &b->of_image;
+	return 0;
+}
+
+static int fill_image(struct build *b, const struct image_spec *spec, struct err *e)
+{
+	const struct runtime *rt;
+	char with[128];
+
+	if (image_unpack(&b->image, b->host, spec, e) < 0 || define_image(b, &rt, e) < 0 ||
+	    tree_remove(spec->work_dir, e) < 0 || try_image(b, rt, with, e) < 0)
+		return -1;
+	return write_definition(b, with, &b->image.log, e);
+}
+
+/* 1: it is there and the same. */
+static int build_image(struct build *b, struct err *e)
+{
+	auto_free char *root = NULL, *work = NULL;
+
+	if (b->want->source)
+		return err_set(e, ERR_INVALID, "it is made of an image or of requirements, not both");
+	if (choose_preload(b, e) < 0 || claim(b, e) < 0 || tree_empty(b->dir, e) < 0 ||
+	    sweep(b, e) < 0)
+		return -1;
+	if (asprintf(&root, "%s/" ENVIRONMENT_ROOT, b->dir) < 0 ||
+	    asprintf(&work, "%s/work", b->dir) < 0)
+		return err_sys(e, "environment");
+	if (mkdirat(b->dir_fd, ENVIRONMENT_ROOT, 0755) < 0 || mkdirat(b->dir_fd, "work", 0755) < 0)
+		return err_sys(e, "%.100s", b->dir);
+	const struct image_spec spec = { b->want->image, b->want->tag, root, work, b->want };
+	if (image_fetch(&b->image, b->host, &spec, e) < 0)
+		return -1;
+	if (is_current_image(b))
+		return 1;
+	return fill_image(b, &spec, e);
+}
+
+/* ---- the end --------------------------------------------------------------------------- */
 
 /* Whole on disk first: after a crash there is the old one, or the new one. */
 static int put_in_place(struct build *b, struct err *e)
@@ -456,15 +608,23 @@ static int say_current(const struct build *b)
 	return 0;
 }
 
-static int build(struct build *b, struct err *e)
+/* 1: it is there and the same. */
+static int build_venv(struct build *b, struct err *e)
 {
-	if (make_root(b, e) < 0 || open_root(b, e) < 0 || check_root(b->root, b->name, e) < 0 ||
-	    read_source(b, e) < 0 || check_source(b, e) < 0 || define(b, e) < 0 || claim(b, e) < 0)
+	if (read_source(b, e) < 0 || check_source(b, e) < 0 || define(b, e) < 0 || claim(b, e) < 0)
 		return -1;
 	if (is_current(b))
-		return say_current(b);
-	if (tree_empty(b->dir, e) < 0 || sweep(b, e) < 0 || fill(b, e) < 0)
+		return 1;
+	return tree_empty(b->dir, e) < 0 || sweep(b, e) < 0 || fill(b, e) < 0 ? -1 : 0;
+}
+
+static int build(struct build *b, struct err *e)
+{
+	if (make_root(b, e) < 0 || open_root(b, e) < 0 || check_root(b->root, b->name, e) < 0)
 		return -1;
+	int made = b->want->image ? build_image(b, e) : build_venv(b, e);
+	if (made != 0)
+		return made < 0 ? -1 : say_current(b);
 	return put_in_place(b, e);
 }
 

@@ -280,7 +280,7 @@ class Build:
         self.compile()
         with open("requirements.lock", "w", encoding="utf-8") as file:
             file.write("\n".join([self.header(), *lock, ""]))
-        self.progress.show("with", 0, 0, "Python %s, pip %s" % (sys.version.split()[0], version))
+        self.progress.show("=with", 0, 0, "Python %s, pip %s" % (sys.version.split()[0], version))
 
 
 def compile_part(path):

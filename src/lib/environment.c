@@ -1,5 +1,7 @@
 #include "lib/environment.h"
 
+#include "base/reference.h"
+#include "base/sys.h"
 #include "lib/definition.h"
 #include "lib/host.h"
 
@@ -13,8 +15,6 @@
 #include <sys/stat.h>
 
 enum { OPEN_TRIES = 8, ENVIRONMENTS_MAX = 256 };
-
-DEFINE_CLEANUP(struct definition *, definition_free)
 
 /* ---- names and directories ------------------------------------------------------------- */
 
@@ -116,7 +116,20 @@ void environment_done(struct environment *env)
 		free(*module);
 	free(env->preload);
 	free(env->path);
+	definition_free(env->def);
 	closep(&env->dir_fd);
+}
+
+const struct definition_image *environment_image(const struct environment *env)
+{
+	return env && env->def ? env->def->image : NULL;
+}
+
+enum warmth environment_warmth(const struct environment *env)
+{
+	const struct definition_image *image = environment_image(env);
+
+	return image && !image->warm ? WARM_COLD : env->tool.runtime->warmth;
 }
 
 void environment_free(struct environment *env)
@@ -151,6 +164,31 @@ static int find_tool(struct environment *env, const struct vial *host, const str
 	return 0;
 }
 
+int environment_open_inside(int root_fd, const char *path, int flags)
+{
+	const struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC),
+				      .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+
+	return sys_openat2(root_fd, path, &how);
+}
+
+/* An image's tool is what its own tree has under the name; it was tried when it was built. */
+static int find_image_tool(struct environment *env, const struct runtime *rt, const char *tool,
+			   struct err *e)
+{
+	auto_close int root = openat(env->dir_fd, ENVIRONMENT_ROOT,
+				     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int fd = root < 0 ? -1 : environment_open_inside(root, tool, O_PATH);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return err_set(e, ERR_HOST, "its %.80s is gone; rebuild it: vial env build %s",
+			       tool, env->name);
+	env->tool.runtime = rt;
+	env->tool.tool = strdup(tool);
+	return env->tool.tool ? 0 : err_sys(e, "environment");
+}
+
 static int copy_preload(struct environment *env, const struct definition *def, struct err *e)
 {
 	if (!def->preload_count)
@@ -170,7 +208,6 @@ static int open_below(struct environment *ret, const struct vial *host, int root
 		      const char *root, const char *name, struct err *e)
 {
 	AUTO(environment_done) struct environment env = { .dir_fd = -1 };
-	AUTO(definition_freep) struct definition *def = NULL;
 
 	env.dir_fd = environment_dir(root_fd, name, e);
 	if (env.dir_fd < 0)
@@ -180,12 +217,15 @@ static int open_below(struct environment *ret, const struct vial *host, int root
 		env.path = NULL;
 		return err_sys(e, "environment");
 	}
-	if (definition_read(&def, env.dir_fd, e) < 0)
+	if (definition_read(&env.def, env.dir_fd, e) < 0)
 		return -1;
-	if (!def->built)
+	if (!env.def->built)
 		return err_set(e, ERR_INVALID, DEFINITION_FILE ": says nothing of a build");
-	if (find_tool(&env, host, runtime_find(def->language), def->built->tool, e) < 0 ||
-	    copy_preload(&env, def, e) < 0)
+	const struct runtime *rt = runtime_find(env.def->language);
+	const char *tool = env.def->built->tool;
+	if ((env.def->image ? find_image_tool(&env, rt, tool, e)
+			    : find_tool(&env, host, rt, tool, e)) < 0 ||
+	    copy_preload(&env, env.def, e) < 0)
 		return -1;
 	*ret = env;
 	env = (struct environment){ .dir_fd = -1 };
@@ -206,6 +246,42 @@ static int open_in(struct environment *ret, const struct vial *host, const char 
 	return open_below(ret, host, root_fd, root, name, e) < 0 ? -1 : 1;
 }
 
+static const struct environment *find_by_image(const struct environments *list,
+					       const char *reference)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct definition_image *image = environment_image(&list->items[i]);
+
+		if (image && image->reference && reference_same(image->reference, reference))
+			return &list->items[i];
+	}
+	return NULL;
+}
+
+/* The name of the one whose image has this reference; 1: there is one. */
+static int name_by_image(char ret[ENVIRONMENT_NAME_MAX + 1], const struct vial *host,
+			 const char *reference, struct err *e)
+{
+	AUTO(environments_done) struct environments all = { 0 };
+
+	if (environments_load(&all, host, e) < 0)
+		return -1;
+	const struct environment *env = find_by_image(&all, reference);
+	if (env)
+		(void)snprintf(ret, ENVIRONMENT_NAME_MAX + 1, "%s", env->name);
+	return env != NULL;
+}
+
+static int not_there(const char *name, struct err *e)
+{
+	if (!strpbrk(name, ":/"))
+		return err_set(e, ERR_GONE, "no environment '%.64s' (see 'vial env list')", name);
+	return err_set(e, ERR_GONE,
+		       "no environment is made of the image '%.60s'; make one: vial env build NAME "
+		       "--image %.80s",
+		       name, name);
+}
+
 int environment_open(struct environment *ret, const struct vial *host, const char *name,
 		     struct err *e)
 {
@@ -213,13 +289,18 @@ int environment_open(struct environment *ret, const struct vial *host, const cha
 	char kept[ENVIRONMENT_NAME_MAX + 1];
 	int found = 0;
 
-	if (environment_name(kept, name, e) < 0)
+	if (strpbrk(name, ":/")) { /* nobody's name has these */
+		int named = name_by_image(kept, host, name, e);
+		if (named <= 0)
+			return named < 0 ? -1 : not_there(name, e);
+	} else if (environment_name(kept, name, e) < 0) {
 		return -1;
+	}
 	for (size_t i = 0; !found && i < sizeof(roots) / sizeof(roots[0]); i++)
 		if (roots[i] && roots[i][0])
 			found = open_in(ret, host, roots[i], kept, e);
 	if (!found)
-		return err_set(e, ERR_GONE, "no environment '%s' (see 'vial env list')", kept);
+		return not_there(name, e);
 	if (found < 0 && e->code != ERR_BUSY)
 		e->code = ERR_HOST; /* it is there, and broken: not the caller's mistake */
 	return found < 0 ? err_context(e, "environment '%s'", kept) : 0;
@@ -303,6 +384,23 @@ static int add_language(struct environments *list, const struct vial *host,
 	return env->name ? 0 : err_sys(e, "environments");
 }
 
+static const struct environment *find_by_name(const struct environments *list, const char *name)
+{
+	const struct runtime *rt = runtime_find(name);
+	char kept[ENVIRONMENT_NAME_MAX + 1];
+	struct err ignored;
+
+	if (!rt && environment_name(kept, name, &ignored) < 0)
+		return NULL;
+	for (size_t i = 0; i < list->count; i++) {
+		const struct environment *env = &list->items[i];
+
+		if (rt ? !env->path && env->tool.runtime == rt : strcmp(env->name, kept) == 0)
+			return env;
+	}
+	return NULL;
+}
+
 static int add_built(struct environments *list, const struct vial *host, int root_fd,
 		     const char *root, const char *name, struct err *e)
 {
@@ -312,7 +410,7 @@ static int add_built(struct environments *list, const struct vial *host, int roo
 
 	if (!env)
 		return -1;
-	if (environments_find(list, name))
+	if (find_by_name(list, name))
 		return 0; /* the user's own hides the administrator's */
 	if (environment_name(kept, name, &why) == 0 &&
 	    open_below(env, host, root_fd, root, name, &why) == 0) {
@@ -387,17 +485,7 @@ int environments_load(struct environments *ret, const struct vial *host, struct 
 
 const struct environment *environments_find(const struct environments *list, const char *name)
 {
-	const struct runtime *rt = runtime_find(name);
-	char kept[ENVIRONMENT_NAME_MAX + 1];
-	struct err ignored;
+	const struct environment *env = find_by_name(list, name);
 
-	if (!rt && environment_name(kept, name, &ignored) < 0)
-		return NULL;
-	for (size_t i = 0; i < list->count; i++) {
-		const struct environment *env = &list->items[i];
-
-		if (rt ? !env->path && env->tool.runtime == rt : strcmp(env->name, kept) == 0)
-			return env;
-	}
-	return NULL;
+	return env || runtime_find(name) ? env : find_by_image(list, name);
 }

@@ -17,11 +17,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct definition;
+struct definition_image;
 struct vial;
 
 enum { ENVIRONMENT_NAME_MAX = 63 };
 
 #define ENVIRONMENT_VENV "venv" /* below its directory: what its sandboxes see */
+#define ENVIRONMENT_ROOT "root" /* ... when it is made of an image: all that they see */
 
 struct environment {
 	char *name;            /* "python", "python-data" */
@@ -29,6 +32,7 @@ struct environment {
 	char **preload; /* what its warm interpreter has imported; NULL-terminated, or NULL */
 	char *path;     /* its directory; NULL: the host's own interpreter */
 	int dir_fd;     /* the same, open and locked; -1: the host's own interpreter */
+	struct definition *def; /* what it says of itself; NULL: the host's own interpreter */
 };
 
 /* One that is there and cannot be used. */
@@ -48,14 +52,22 @@ struct environments {
 int environments_load(struct environments *ret, const struct vial *host, struct err *e) MUST_USE;
 void environments_done(struct environments *list);
 
-/* By name, or by an alias of a language; NULL: unknown. */
+/* By name, by an alias of a language, or by the reference of an image; NULL: unknown. */
 const struct environment *environments_find(const struct environments *list, const char *name);
 
-/* One built environment; ERR_GONE: there is none of that name. */
+/* One built environment, by name or by its image's reference; ERR_GONE: there is none. */
 int environment_open(struct environment *ret, const struct vial *host, const char *name,
 		     struct err *e) MUST_USE;
 void environment_done(struct environment *env);
 void environment_free(struct environment *env); /* one from malloc(); NULL is fine */
+
+/* The image that it is made of; NULL: it is not. */
+const struct definition_image *environment_image(const struct environment *env);
+/* How its interpreter waits for programs: an image's may not be able to as the host's can. */
+enum warmth environment_warmth(const struct environment *env);
+
+/* A file of an image's tree, as its programs would find it; -1 with errno. */
+int environment_open_inside(int root_fd, const char *path, int flags);
 
 /* A copy of its toolchain, for a plan to own. */
 int environment_toolchain(struct toolchain *ret, const struct environment *env,

@@ -17,8 +17,6 @@ struct listed {
 
 static const char *const nothing[] = { NULL };
 
-DEFINE_CLEANUP(struct definition *, definition_free)
-
 static void listed_free(struct listed *list)
 {
 	if (!list)
@@ -129,15 +127,20 @@ static int keep_packages(struct vial_environment *pub, struct listed *list, int 
 static int keep_built(struct vial_environment *pub, struct listed *list,
 		      const struct environment *env, struct err *e)
 {
-	AUTO(definition_freep) struct definition *def = NULL;
+	const struct definition_built *built = env->def->built;
+	const struct definition_image *image = env->def->image;
 
-	if (definition_read(&def, env->dir_fd, e) < 0 || keep(&pub->path, list, env->path, e) < 0 ||
-	    keep(&pub->built_at, list, def->built ? def->built->at : "", e) < 0 ||
-	    keep(&pub->built_with, list, def->built ? def->built->with : "", e) < 0 ||
+	if (keep(&pub->path, list, env->path, e) < 0 ||
+	    keep(&pub->built_at, list, built->at, e) < 0 ||
+	    keep(&pub->built_with, list, built->with, e) < 0 ||
 	    keep_preload(pub, list, env->preload, e) < 0)
 		return -1;
-	pub->bytes = def->built ? def->built->bytes : 0;
-	return keep_packages(pub, list, env->dir_fd, e);
+	pub->bytes = built->bytes;
+	if (!image)
+		return keep_packages(pub, list, env->dir_fd, e);
+	if (image->workdir && keep(&pub->workdir, list, image->workdir, e) < 0)
+		return -1;
+	return keep(&pub->image, list, image->reference ? image->reference : image->digest, e);
 }
 
 static int keep_environment(struct vial_environment *pub, struct listed *list,

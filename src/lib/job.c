@@ -100,7 +100,9 @@ int vial_job_create(struct vial_job **ret, struct vial *host, const char *langua
 				  .stdin_fd = -1, .cancel_fd = -1, .writable = true };
 	if (!rt) {
 		job->environment = job->opened = open_environment(host, language, e);
-		if (!job->opened && (e->code == ERR_GONE || e->code == ERR_INVALID))
+		if (!job->opened && e->code == ERR_GONE && strpbrk(language, ":/"))
+			e->code = ERR_INVALID; /* an image: how to have it is said */
+		else if (!job->opened && (e->code == ERR_GONE || e->code == ERR_INVALID))
 			return err_set(e, ERR_INVALID,
 				       "unknown language or environment '%.40s' (see "
 				       "'vial env list')",

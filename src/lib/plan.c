@@ -2,9 +2,11 @@
 
 #include "base/own.h"
 #include "base/sys.h"
-#include "lib/skeleton.h"
+#include "lib/definition.h"
 #include "lib/environment.h"
+#include "lib/skeleton.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -147,10 +149,14 @@ static void etc_rows(struct plan *p, const struct vial_job *job)
 static void point_rows(struct plan *p, const struct vial_job *job)
 {
 	static const char *const dirs[] = { "proc", "tmp",     "sys",     "home",
-					    "run",  "dev/pts", "dev/shm", CACHE_DIR, NULL };
+					    "run",  "dev/pts", "dev/shm", NULL };
 
 	for (size_t i = 0; dirs[i]; i++)
 		row(p, MOUNT_DIR, dirs[i], NULL, 0);
+	if (!environment_image(job->environment)) { /* which has these in its own tree */
+		row(p, MOUNT_DIR, CACHE_DIR, NULL, 0);
+		row(p, MOUNT_LINK, "var/tmp", "/tmp", 0);
+	}
 	for (size_t i = 0; devices[i]; i++)
 		text(p, own(p, "dev/%s", devices[i]), "");
 	row(p, MOUNT_LINK, "dev/fd", "/proc/self/fd", 0);
@@ -158,7 +164,6 @@ static void point_rows(struct plan *p, const struct vial_job *job)
 	row(p, MOUNT_LINK, "dev/stdout", "/proc/self/fd/1", 0);
 	row(p, MOUNT_LINK, "dev/stderr", "/proc/self/fd/2", 0);
 	row(p, MOUNT_LINK, "dev/ptmx", "pts/ptmx", 0);
-	row(p, MOUNT_LINK, "var/tmp", "/tmp", 0);
 	row(p, MOUNT_DIR, job->workdir + 1, NULL, MOUNT_GIVEN);
 	for (size_t i = 0; i < job->dir_count; i++)
 		if (job->dirs[i].inside)
@@ -200,6 +205,17 @@ static void live_rows(struct plan *p, const struct vial_job *job)
 
 /* ---- host directories ------------------------------------------------------------------ */
 
+/* A detached copy of a directory's mounts; -2: not ours to do, pid 1 binds it by its path. */
+static int clone_tree(int fd, const struct lease *lease, struct err *e)
+{
+	int tree = SYS(open_tree, fd, "",
+		       AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+
+	if (tree < 0 && errno == EPERM && !lease->own_uids)
+		return -2;
+	return tree < 0 ? err_sys(e, "open_tree") : tree;
+}
+
 /*
  * Who owns what the guest writes there?  The directory's own owner: an idmapped mount
  * shows that owner as the guest, whichever uid this sandbox happens to have.  An
@@ -208,17 +224,13 @@ static void live_rows(struct plan *p, const struct vial_job *job)
 static int open_host_tree(int fd, bool writable, const struct lease *lease, struct err *e)
 {
 	struct stat st;
-	auto_close int tree =
-		SYS(open_tree, fd, "",
-		    AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	int cloned = clone_tree(fd, lease, e);
 
-	if (tree < 0 && errno == EPERM && !lease->own_uids)
-		return -2; /* not ours to do: pid 1 binds it by its path */
-	if (tree < 0 || fstat(fd, &st) < 0)
+	if (cloned < 0 || !lease->own_uids)
+		return cloned;
+	auto_close int tree = cloned;
+	if (fstat(fd, &st) < 0)
 		return err_sys(e, "open_tree");
-	if (!lease->own_uids)
-		return take_fd(&tree);
-
 	auto_close int userns = idmap_userns(st.st_uid, st.st_gid, lease->guest_uid, e);
 	if (userns < 0)
 		return -1;
@@ -233,12 +245,11 @@ static int open_host_tree(int fd, bool writable, const struct lease *lease, stru
 	return take_fd(&tree);
 }
 
-static int bind_host(struct plan *p, const char *target, const char *source, int fd, unsigned flags,
-		     const struct lease *lease, struct err *e)
+/* A row for what clone_tree() or open_host_tree() answered. */
+static int tree_row(struct plan *p, const char *target, const char *source, int tree,
+		    unsigned flags, struct err *e)
 {
-	bool writable = flags & MOUNT_WRITABLE;
 	struct mount_spec *m = row(p, MOUNT_TREE, target, source, flags);
-	int tree = open_host_tree(fd, writable, lease, e);
 
 	if (tree == -1)
 		return err_context(e, "%.100s", source);
@@ -250,6 +261,14 @@ static int bind_host(struct plan *p, const char *target, const char *source, int
 		m->tree_fd = p->trees[p->tree_count++] = tree;
 	}
 	return 0;
+}
+
+static int bind_host(struct plan *p, const char *target, const char *source, int fd, unsigned flags,
+		     const struct lease *lease, struct err *e)
+{
+	int tree = open_host_tree(fd, flags & MOUNT_WRITABLE, lease, e);
+
+	return tree_row(p, target, source, tree, flags, e);
 }
 
 static int dir_rows(struct plan *p, const struct vial_job *job, const struct lease *lease,
@@ -268,6 +287,109 @@ static int dir_rows(struct plan *p, const struct vial_job *job, const struct lea
 		rule(p, inside, access | (writable ? LANDLOCK_WRITE : 0));
 	}
 	return 0;
+}
+
+/* ---- an image -------------------------------------------------------------------------- */
+
+/* Names at the root that are the sandbox's own, whatever an image has there. */
+static const char *const own_names[] = { "proc", "sys", "dev", "tmp", "run", &JOB_WORKDIR[1] };
+
+static bool is_own_name(const char *name)
+{
+	for (size_t i = 0; i < sizeof(own_names) / sizeof(own_names[0]); i++)
+		if (strcmp(name, own_names[i]) == 0)
+			return true;
+	return name[0] == '.';
+}
+
+/* The workspace is mounted by its name, so nobody else may say what that leads to. */
+static int check_workdir(const struct vial_job *job, const char *name, struct err *e)
+{
+	size_t len = strcspn(job->workdir + 1, "/");
+
+	if (strlen(name) == len && strncmp(name, job->workdir + 1, len) == 0)
+		return err_set(e, ERR_INVALID,
+			       "the workspace cannot be %.100s: /%s is a directory of the image",
+			       job->workdir, name);
+	return 0;
+}
+
+static int image_row(struct plan *p, const struct vial_job *job, int root, const char *name,
+		     const struct lease *lease, struct err *e)
+{
+	auto_close int fd = openat(root, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char target[PATH_MAX];
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, "/%.100s", name);
+	if (!S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode))
+		return 0;
+	if (check_workdir(job, name, e) < 0)
+		return -1;
+	ssize_t n = S_ISLNK(st.st_mode) ? readlinkat(fd, "", target, sizeof(target) - 1) : 0;
+	const char *kept = own(p, "%s", name);
+	const char *source = n > 0 ? own(p, "%.*s", (int)n, target)
+				   : own(p, "%s/" ENVIRONMENT_ROOT "/%s", job->environment->path,
+					 name);
+	if (n < 0 || !kept || !source)
+		return err_sys(e, "/%.100s", name);
+	if (n > 0) {
+		row(p, MOUNT_LINK, kept, source, 0);
+		return 0;
+	}
+	/* Everybody may read all of it, so nobody's ids need a map. */
+	return tree_row(p, kept, source, clone_tree(fd, lease, e), 0, e);
+}
+
+static void close_dir(DIR **dir)
+{
+	if (*dir)
+		(void)closedir(*dir);
+}
+
+/*
+ * The tree of an image: its directories, read-only, in a root of ours.  Nothing is made inside of
+ * them, so it does not matter what links an image has where: they are followed by guests alone.
+ */
+static int image_rows(struct plan *p, const struct vial_job *job, const struct lease *lease,
+		      struct err *e)
+{
+	AUTO(close_dir) DIR *dir = NULL;
+	const struct dirent *entry;
+	int fd = openat(job->environment->dir_fd, ENVIRONMENT_ROOT,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	size_t count = 0;
+
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		closep(&fd);
+		return err_sys(e, "image");
+	}
+	while ((entry = readdir(dir))) {
+		if (is_own_name(entry->d_name))
+			continue;
+		if (++count > PLAN_IMAGE_MAX)
+			return err_set(e, ERR_LIMIT, "the image has more than %d directories",
+				       PLAN_IMAGE_MAX);
+		if (image_row(p, job, fd, entry->d_name, lease, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Names of hosts are looked up as the host does, when its network is shared. */
+static void image_resolver(struct plan *p, const struct vial_job *job)
+{
+	auto_close int root = openat(job->environment->dir_fd, ENVIRONMENT_ROOT,
+				     O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int etc = root < 0 ? -1 : openat(root, "etc", O_PATH | O_DIRECTORY |
+								     O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (job->network_host && etc >= 0 &&
+	    fstatat(etc, "resolv.conf", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+		row(p, MOUNT_NODE, "etc/resolv.conf", "/etc/resolv.conf", MOUNT_OPTIONAL);
 }
 
 /* ---- the language ---------------------------------------------------------------------- */
@@ -381,7 +503,7 @@ static int expand_commands(struct plan *p, const struct vial_job *job, struct er
 	return 0;
 }
 
-/* Later settings win: ours, the language's (already there), the caller's. */
+/* Later settings win: ours, the language's (already there), an image's, the caller's. */
 static int add_env(struct plan *p, const char *pair, struct err *e)
 {
 	size_t name = strcspn(pair, "=") + 1;
@@ -410,6 +532,7 @@ static int fill_env(struct plan *p, const struct vial_job *job, struct err *e)
 		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8", "USER=sandbox",
 		"LOGNAME=sandbox", "SHELL=/bin/sh", "TERM=dumb", NULL,
 	};
+	const struct definition_image *image = environment_image(job->environment);
 	uint64_t cores = (job->limits.cpu_millicores + 999) / 1000;
 
 	for (size_t i = 0; fixed[i]; i++)
@@ -420,12 +543,32 @@ static int fill_env(struct plan *p, const struct vial_job *job, struct err *e)
 		if (!pair || add_env(p, pair, e) < 0)
 			return -1;
 	}
+	for (unsigned i = 0; image && i < image->env_count; i++)
+		if (add_env(p, image->env[i], e) < 0)
+			return -1;
 	if (job_hosts(job) && egress_environment(job_hosts(job), add_proxy, p, e) < 0)
 		return -1;
 	for (size_t i = 0; i < job->env.count; i++)
 		if (add_env(p, job->env.items[i], e) < 0)
 			return -1;
 	return 0;
+}
+
+/* The tree as far as everybody with this environment has it. */
+static int base_rows(struct plan *p, const struct vial_job *job, const struct lease *lease,
+		     struct err *e)
+{
+	if (environment_image(job->environment)) {
+		if (image_rows(p, job, lease, e) < 0)
+			return -1;
+		point_rows(p, job);
+		image_resolver(p, job);
+		return 0;
+	}
+	system_rows(p);
+	etc_rows(p, job);
+	point_rows(p, job);
+	return language_rows(p, job, lease, e);
 }
 
 struct limits plan_compile_limits(const struct runtime *rt, const struct limits *lim)
@@ -498,10 +641,7 @@ int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *
 			     : host_toolchain(&p.tool, job->host, job->runtime, e) < 0)
 		return -1;
 	choose_limits(&p, job);
-	system_rows(&p);
-	etc_rows(&p, job);
-	point_rows(&p, job);
-	if (language_rows(&p, job, lease, e) < 0)
+	if (base_rows(&p, job, lease, e) < 0)
 		return -1;
 	if (code_rows(&p, job) < 0)
 		return err_sys(e, "plan");

@@ -8,7 +8,7 @@
 #include "engine/spec.h"
 #include "lib/job.h"
 
-enum { PLAN_MOUNTS_MAX = 192, PLAN_RULES_MAX = 96 };
+enum { PLAN_MOUNTS_MAX = 192, PLAN_RULES_MAX = 96, PLAN_IMAGE_MAX = 48 };
 
 #define PLAN_OUTPUT "/tmp/main"          /* what a compile stage makes */
 #define PLAN_CACHE  "/var/cache/vial" /* a build cache */
@@ -26,7 +26,7 @@ struct plan {
 	char **run;     /* argv of the run, the job's arguments included */
 	struct strings env;
 	struct strings owned; /* strings the rows point to */
-	int trees[80];        /* detached mounts the rows point to */
+	int trees[128];       /* detached mounts the rows point to */
 	size_t tree_count;
 	int root_fd;          /* the root, already made; 0: none.  One of `trees` */
 	struct limits compile_limits;

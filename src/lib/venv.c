@@ -1,6 +1,8 @@
 #include "lib/venv.h"
 
+#include "lib/chore.h"
 #include "lib/job.h"
+#include "lib/variables.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -78,12 +80,7 @@ int venv_check_requirements(const struct buf *text, bool from_source, struct err
 
 /* ---- what the host's pip knows --------------------------------------------------------- */
 
-enum variable_kind { VARIABLE_TEXT, VARIABLE_FILE, VARIABLE_DIRS };
-
-static const struct variable {
-	const char *name;
-	enum variable_kind kind;
-} variables[] = {
+static const struct variable variables[] = {
 	{ "PIP_INDEX_URL", VARIABLE_TEXT },
 	{ "PIP_EXTRA_INDEX_URL", VARIABLE_TEXT },
 	{ "PIP_NO_INDEX", VARIABLE_TEXT },
@@ -107,62 +104,6 @@ static const struct variable {
 	{ "CURL_CA_BUNDLE", VARIABLE_FILE },
 	{ "PIP_FIND_LINKS", VARIABLE_DIRS },
 };
-
-/* Every word that is a directory of the host is shown where the host has it. */
-static int show_dirs(struct vial_job *job, const char *words, struct err *e)
-{
-	auto_free char *copy = strdup(words);
-	char *rest = NULL;
-	struct stat st;
-
-	if (!copy)
-		return err_sys(e, "PIP_FIND_LINKS");
-	for (char *word = strtok_r(copy, " \t\n", &rest); word;
-	     word = strtok_r(NULL, " \t\n", &rest)) {
-		const char *path = strncmp(word, "file://", 7) == 0 ? word + 7 : word;
-
-		if (path[0] != '/' || stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
-			continue;
-		if (vial_job_dir(job, path, path, 0, (struct vial_error *)e) < 0)
-			return err_context(e, "PIP_FIND_LINKS");
-	}
-	return 0;
-}
-
-static int pass_variable(struct vial_job *job, const struct variable *var, const char *value,
-			 struct err *e)
-{
-	struct vial_error *error = (struct vial_error *)e;
-	auto_free char *name = NULL, *inside = NULL;
-
-	switch (var->kind) {
-	case VARIABLE_TEXT:
-		return vial_job_env(job, var->name, value, error);
-	case VARIABLE_DIRS:
-		if (show_dirs(job, value, e) < 0)
-			return -1;
-		return vial_job_env(job, var->name, value, error);
-	case VARIABLE_FILE:
-		if (asprintf(&name, "variables/%s", var->name) < 0 ||
-		    asprintf(&inside, "%s/%s", job->workdir, name) < 0)
-			return err_sys(e, "%s", var->name);
-		if (vial_job_file_from(job, name, value, error) < 0)
-			return err_context(e, "%s", var->name);
-		return vial_job_env(job, var->name, inside, error);
-	}
-	return 0;
-}
-
-static int pass_variables(struct vial_job *job, struct err *e)
-{
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-		const char *value = getenv(variables[i].name);
-
-		if (value && *value && pass_variable(job, &variables[i], value, e) < 0)
-			return -1;
-	}
-	return 0;
-}
 
 static int pass_config(struct vial_job *job, unsigned *count, const char *dir, const char *name,
 		       struct err *e)
@@ -200,88 +141,6 @@ static int pass_configs(struct vial_job *job, struct err *e)
 }
 
 /* ---- the sandbox ----------------------------------------------------------------------- */
-
-struct listener {
-	struct vial_job *job;
-	const struct vial_build *want;
-	struct venv_made *made;
-	struct buf line;
-	char failure[200];
-	bool stopped;
-};
-
-static void listener_done(struct listener *l)
-{
-	buf_done(&l->line);
-}
-
-static void tell(struct listener *l, const struct vial_build_progress *now)
-{
-	if (l->want->progress && !l->stopped && l->want->progress(now, l->want->arg) != 0) {
-		l->stopped = true;
-		vial_job_cancel(l->job);
-	}
-}
-
-/* "install\t3\t20\tnumpy", or what a program below says on its own. */
-static void on_line(struct listener *l)
-{
-	char *step = l->line.data, *rest = NULL;
-	char *done = strchr(step, '\t'), *total = done ? strchr(done + 1, '\t') : NULL;
-	char *text = total ? strchr(total + 1, '\t') : NULL;
-
-	if (!text) {
-		buf_printf(&l->made->log, "%s\n", step);
-		tell(l, &(struct vial_build_progress){ "log", step, 0, 0 });
-		return;
-	}
-	*done = *total = *text = '\0';
-	text++;
-	if (strcmp(step, "log") == 0)
-		buf_printf(&l->made->log, "%s\n", text);
-	if (strcmp(step, "with") == 0) {
-		(void)snprintf(l->made->with, sizeof(l->made->with), "%s", text);
-		return;
-	}
-	if (strcmp(step, "failed") == 0) {
-		(void)snprintf(l->failure, sizeof(l->failure), "%s", text);
-		return;
-	}
-	tell(l, &(struct vial_build_progress){ step, text, (unsigned)strtoul(done + 1, &rest, 10),
-					       (unsigned)strtoul(total + 1, &rest, 10) });
-}
-
-static void on_output(enum vial_stream stream, const char *bytes, size_t len, void *arg)
-{
-	struct listener *l = arg;
-
-	(void)stream;
-	for (size_t i = 0; i < len; i++) {
-		if (bytes[i] != '\n') {
-			buf_add_char(&l->line, bytes[i] ? bytes[i] : ' ');
-			continue;
-		}
-		if (l->line.len)
-			on_line(l);
-		buf_reset(&l->line);
-	}
-}
-
-static int set_limits(struct vial_job *job, struct err *e)
-{
-	static const char *const limits[][2] = {
-		{ "timeout", "2h" }, { "cpu-time", "8h" },   { "memory", "4g" },
-		{ "cpus", "64" },    { "workspace", "16g" }, { "file-size", "4g" },
-		{ "tmp", "2g" },     { "files", "1000000" }, { "processes", "512" },
-		{ "output", "64m" },
-	};
-
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-		if (vial_job_limit(job, limits[i][0], limits[i][1], (struct vial_error *)e) < 0)
-			return -1;
-	job->weak = ~0u; /* the caller asked for a build, not for a run that must be isolated */
-	return 0;
-}
 
 static int set_dirs(struct vial_job *job, const struct venv_spec *spec, struct err *e)
 {
@@ -329,23 +188,12 @@ static int set_args(struct vial_job *job, const struct venv_spec *spec, struct e
 	return 0;
 }
 
-/* Run it and say what went wrong, in one line. */
-static int run(const struct vial_result **ret, struct listener *l, struct err *e)
+static void on_fact(const char *name, const char *text, void *arg)
 {
-	vial_job_on_output(l->job, on_output, l);
-	if (vial_run(ret, l->job, (struct vial_error *)e) < 0)
-		return -1;
-	if (l->stopped)
-		return err_set(e, ERR_BUSY, "stopped");
-	if ((*ret)->outcome == VIAL_EXITED && (*ret)->exit_code == 0)
-		return 0;
-	if (l->failure[0])
-		return err_set(e, ERR_SYS, "%s", l->failure);
-	if ((*ret)->exception.type[0])
-		return err_set(e, ERR_SYS, "%.40s: %.180s", (*ret)->exception.type,
-			       (*ret)->exception.message);
-	return err_set(e, ERR_SYS, "%s (limit: %.20s)", vial_outcome_name((*ret)->outcome),
-		       (*ret)->limit[0] ? (*ret)->limit : "none");
+	struct venv_made *made = arg;
+
+	if (strcmp(name, "with") == 0)
+		(void)snprintf(made->with, sizeof(made->with), "%s", text);
 }
 
 int venv_build(struct venv_made *ret, struct vial *host, const struct venv_spec *spec,
@@ -354,17 +202,17 @@ int venv_build(struct venv_made *ret, struct vial *host, const struct venv_spec 
 	AUTO(vial_job_freep) struct vial_job *job = NULL;
 	AUTO(vial_result_freep) const struct vial_result *result = NULL;
 	AUTO(venv_made_done) struct venv_made made = { BUF_INIT(LOCK_MAX), BUF_INIT(LOG_MAX), "" };
-	AUTO(listener_done) struct listener l = { NULL, spec->want, &made, BUF_INIT(4096), "", 0 };
+	const struct chore chore = { spec->want, &made.log, on_fact, &made };
 
-	if (vial_job_create(&job, host, "python", (struct vial_error *)e) < 0 ||
-	    set_limits(job, e) < 0 || set_dirs(job, spec, e) < 0 || set_files(job, spec, e) < 0 ||
+	if (chore_job(&job, host, "python", e) < 0 || set_dirs(job, spec, e) < 0 || set_files(job, spec, e) < 0 ||
 	    set_args(job, spec, e) < 0)
 		return -1;
 	job->network_host = !spec->want->no_index;
-	if (!spec->want->no_index && (pass_variables(job, e) < 0 || pass_configs(job, e) < 0))
+	if (!spec->want->no_index &&
+	    (variables_pass(job, variables, sizeof(variables) / sizeof(variables[0]), e) < 0 ||
+	     pass_configs(job, e) < 0))
 		return -1;
-	l.job = job;
-	if (run(&result, &l, e) < 0)
+	if (chore_run(&result, job, &chore, e) < 0)
 		return -1;
 	if (result->export_count != 1 || result->exports[0].error ||
 	    result->exports[0].content.dropped)
@@ -380,8 +228,7 @@ int venv_check(struct vial *host, const struct venv_spec *spec, const char *cons
 {
 	AUTO(vial_job_freep) struct vial_job *job = NULL;
 	AUTO(vial_result_freep) const struct vial_result *result = NULL;
-	AUTO(venv_made_done) struct venv_made made = { BUF_INIT(LOCK_MAX), BUF_INIT(LOG_MAX), "" };
-	AUTO(listener_done) struct listener l = { NULL, spec->want, &made, BUF_INIT(4096), "", 0 };
+	const struct chore chore = { .want = spec->want };
 	auto_buf struct buf tool = BUF_INIT(8192), code = BUF_INIT(16u << 10);
 
 	if (!*modules)
@@ -393,12 +240,11 @@ int venv_check(struct vial *host, const struct venv_spec *spec, const char *cons
 		buf_printf(&code, "import %s\n", modules[i]);
 	const char *const command[] = { buf_str(&tool), "-s", "-c", buf_str(&code), NULL };
 
-	if (vial_job_create(&job, host, "python", (struct vial_error *)e) < 0 ||
-	    set_limits(job, e) < 0 ||
+	if (chore_job(&job, host, "python", e) < 0 ||
 	    vial_job_dir(job, spec->host_dir, spec->inside_dir, 0, (struct vial_error *)e) < 0)
 		return -1;
 	job->command = command;
-	l.job = job;
-	tell(&l, &(struct vial_build_progress){ "check", modules[0], 0, 0 });
-	return run(&result, &l, e);
+	if (chore_tell(&chore, "check", modules[0]) < 0)
+		return err_set(e, ERR_BUSY, "stopped");
+	return chore_run(&result, job, &chore, e);
 }

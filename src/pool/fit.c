@@ -58,12 +58,17 @@ const char *pool_refuses(const struct vial_job *job)
 	return NULL;
 }
 
+static enum warmth warmth_of(const struct vial_job *job)
+{
+	return job->environment ? environment_warmth(job->environment) : job->runtime->warmth;
+}
+
 static bool needs_own_start(const struct vial_job *job)
 {
-	if (job->runtime->warmth == WARM_COLD)
+	if (warmth_of(job) == WARM_COLD)
 		return false; /* it has one anyway */
 	/* What was started for one program cannot take another's name; a fork mends itself. */
-	if (job->runtime->warmth == WARM_PARKED &&
+	if (warmth_of(job) == WARM_PARKED &&
 	    strcmp(job->code.name, job->runtime->source_name) != 0)
 		return true;
 	for (size_t i = 0; i < job->env.count; i++)
@@ -72,18 +77,20 @@ static bool needs_own_start(const struct vial_job *job)
 	return false;
 }
 
-struct shape shape_usual(const struct runtime *rt, uint32_t environment, const struct limits *lim)
+struct shape shape_usual(const struct runtime *rt, enum warmth warmth, uint32_t environment,
+			 const struct limits *lim)
 {
 	/* What is compiled is run in the same sandbox, after its compiler has ended there. */
 	return (struct shape){ environment,
-			       (rt->warmth == WARM_COLD ? WIRE_COLD : 0u) |
+			       (warmth == WARM_COLD ? WIRE_COLD : 0u) |
 				       (rt->compile ? WIRE_KEEP : 0u),
 			       *lim };
 }
 
 struct shape shape_of(const struct vial_job *job, uint32_t environment)
 {
-	struct shape shape = shape_usual(job->runtime, environment, &job->limits);
+	struct shape shape =
+		shape_usual(job->runtime, warmth_of(job), environment, &job->limits);
 
 	if (needs_own_start(job))
 		shape.flags |= WIRE_COLD;

@@ -54,7 +54,8 @@ struct kept *pool_kept(const struct pool *pool, const struct shape *shape)
 struct shape pool_default_shape(const struct pool *pool, const struct kept *kept)
 {
 	size_t place = (size_t)(kept - pool->kept), environment = place % pool->environments->count;
-	struct shape usual = shape_usual(pool->environments->items[environment].tool.runtime,
+	const struct environment *env = &pool->environments->items[environment];
+	struct shape usual = shape_usual(env->tool.runtime, environment_warmth(env),
 					 (uint32_t)environment, &pool->host->limits);
 
 	return place == environment ? usual : shape_of_live(&usual, &usual.limits);

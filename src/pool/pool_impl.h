@@ -158,7 +158,8 @@ void pool_on_keeper(struct watch *w, uint32_t events);
 
 /* ---- fit.c ----------------------------------------------------------------------------- */
 
-struct shape shape_usual(const struct runtime *rt, uint32_t environment, const struct limits *lim);
+struct shape shape_usual(const struct runtime *rt, enum warmth warmth, uint32_t environment,
+			 const struct limits *lim);
 struct shape shape_of(const struct vial_job *job, uint32_t environment);
 /* The same for one that lives on: what it uses of its time is watched by whoever has it. */
 struct shape shape_of_live(const struct shape *shape, const struct limits *usual);

@@ -1,5 +1,7 @@
 #include "server/server.h"
 
+#include "lib/definition.h"
+
 #include <string.h>
 
 static const char *const warmth_names[] = {
@@ -29,13 +31,15 @@ static void note_state(const struct pool_state *state, void *arg)
 
 static void write_environment(struct json *j, const struct server *s, const struct environment *env)
 {
+	const struct definition_image *image = environment_image(env);
 	struct row row = { .env = env };
 
 	pool_visit(s->pool, note_state, &row);
 	json_open(j, NULL, '{');
 	json_string(j, "name", env->name);
 	json_string(j, "language", env->tool.runtime->name);
-	json_string(j, "warmth", warmth_name(env->tool.runtime->warmth));
+	json_string(j, "warmth", warmth_name(environment_warmth(env)));
+	json_string(j, "image", image ? image->reference : NULL);
 	json_open(j, "pool", '{');
 	json_int(j, "armed", row.state.armed);
 	json_int(j, "arming", row.state.arming);
