@@ -11,6 +11,7 @@
 #include "keeper/notify.h"
 #include "keeper/reload.h"
 #include "keeper/sockets.h"
+#include "lib/definition.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,10 +52,21 @@ struct serve {
 
 /* ---- the server ------------------------------------------------------------------------ */
 
+static int environment_word(char **ret, const struct environment *env)
+{
+	const struct definition_image *image = environment_image(env);
+	const char *language = env->tool.runtime->name;
+
+	if (!image)
+		return asprintf(ret, "%s=%s", env->name, language);
+	return asprintf(ret, "%s=%s:%s:%s", env->name, language, image->warm ? "warm" : "cold",
+			image->reference ? image->reference : "");
+}
+
 /*
  * What the server is told: a letter for each socket, whom to become once it has opened what it
  * needs as us, and the environments in our order, NAME=LANGUAGE, since both sides call them by
- * their place in it.  The rest are settings, which come by their own channel.
+ * their place in it; of an image also how it waits, and what it is called.  The rest are settings, which come by their own channel.
  */
 static char **server_words(const struct serve *s)
 {
@@ -72,8 +84,7 @@ static char **server_words(const struct serve *s)
 	    asprintf(&words[3], "%s", config ? config : "") < 0)
 		return NULL;
 	for (size_t i = 0; i < list->count; i++)
-		if (asprintf(&words[SERVER_WORDS + i], "%s=%s", list->items[i].name,
-			     list->items[i].tool.runtime->name) < 0)
+		if (environment_word(&words[SERVER_WORDS + i], &list->items[i]) < 0)
 			return NULL;
 	return words;
 }

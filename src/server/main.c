@@ -1,7 +1,7 @@
 /*
  * vial-server - the unprivileged half of `vial serve`: reads what clients send.
  *
- *   vial-server SOCKETS UID CONFIG NAME=LANGUAGE...
+ *   vial-server SOCKETS UID CONFIG NAME=LANGUAGE[:warm|cold:REFERENCE]...
  *
  * Started by the keeper (keeper/serve.c) with the channel to it as descriptor 3, that of the
  * settings as 4, and the sockets that listen from 5 on: SOCKETS has a letter for each, "t" where
@@ -17,6 +17,7 @@
  */
 #include "base/units.h"
 #include "keeper/wire.h"
+#include "lib/definition.h"
 #include "lib/host.h"
 #include "server/history.h"
 #include "server/idempotency.h"
@@ -83,6 +84,24 @@ static int read_words(struct words *ret, int argc, char **argv, struct err *e)
 	return 0;
 }
 
+/* ":warm:python:3.11-slim", of one that is made of an image; what schema_free() can free. */
+static int name_image(struct environment *env, const char *word, struct err *e)
+{
+	const char *reference = strchr(word + 1, ':');
+
+	env->def = calloc(1, sizeof(*env->def));
+	if (!env->def)
+		return err_sys(e, "environments");
+	env->def->image = calloc(1, sizeof(*env->def->image));
+	if (!env->def->image)
+		return err_sys(e, "environments");
+	env->def->image->warm = strncmp(word, ":warm", strlen(":warm")) == 0;
+	if (!reference || !reference[1])
+		return 0;
+	env->def->image->reference = strdup(reference + 1);
+	return env->def->image->reference ? 0 : err_sys(e, "environments");
+}
+
 /* Their directories and tools are the keeper's business: a name and a language will do. */
 static int name_environments(struct environments *ret, const struct words *w, struct err *e)
 {
@@ -91,8 +110,9 @@ static int name_environments(struct environments *ret, const struct words *w, st
 		return err_sys(e, "environments");
 	for (size_t i = 0; i < w->environment_count; i++) {
 		const char *word = w->environments[i];
-		size_t len = strcspn(word, "=");
-		const struct runtime *rt = word[len] ? runtime_find(word + len + 1) : NULL;
+		size_t len = strcspn(word, "="), end = strcspn(word, ":");
+		auto_free char *language = strndup(word + len + 1, word[len] ? end - len - 1 : 0);
+		const struct runtime *rt = word[len] && language ? runtime_find(language) : NULL;
 		bool is_language =
 			rt && strlen(rt->name) == len && strncmp(rt->name, word, len) == 0;
 		struct environment *env = &ret->items[ret->count++];
@@ -105,6 +125,8 @@ static int name_environments(struct environments *ret, const struct words *w, st
 			return err_set(e, ERR_INVALID, "environment '%.60s'", word);
 		if (!env->name || (!is_language && !env->path))
 			return err_sys(e, "environments");
+		if (word[end] && name_image(env, word + end, e) < 0)
+			return -1;
 	}
 	return 0;
 }

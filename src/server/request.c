@@ -425,10 +425,12 @@ static int create_job(struct reader *r)
 	if (read_text(&name, named ? named : language, field, r->f) < 0)
 		return -1;
 	const struct environment *env = environments_find(r->environments, name);
-	r->f->hint = "GET /v1/environments lists what there is";
+	r->f->hint = strpbrk(name, ":/")
+			     ? "vial env build NAME --image IMAGE makes an environment of it"
+			     : "GET /v1/environments lists what there is";
 	if (!env)
 		return failure_at(r->f, field,
-				  named                ? "'%.40s' is not an environment here"
+				  named                ? "'%.80s' is not an environment here"
 				  : runtime_find(name) ? "'%.40s' is not installed here"
 						       : "unknown language '%.40s'",
 				  name);
