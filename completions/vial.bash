@@ -39,7 +39,7 @@ _vial_past_program() {
 
 _vial_env() {
 	local cur=$1 prev=$2
-	local build='--preload --language --locked --find-links --no-index --source --force --config --help'
+	local build='--image --tag --preload --language --locked --find-links --no-index --source --force --config --help'
 
 	if ((COMP_CWORD == 2)); then
 		mapfile -t COMPREPLY < <(compgen -W 'list build show remove --help' -- "$cur")
@@ -47,6 +47,7 @@ _vial_env() {
 	fi
 	case ${COMP_WORDS[2]}:$prev in
 	*:--config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	build:--image) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	build:--find-links) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
 	build:--language) mapfile -t COMPREPLY < <(compgen -W "$(_vial_languages)" -- "$cur") ;;
 	build:--preload) ;;

@@ -110,8 +110,8 @@ struct vial_environment {
 	const char *const *preload; /* modules that a warm interpreter has imported; ends in NULL */
 	const char *built_at;       /* "2026-11-16T09:30:00Z" */
 	const char *built_with;     /* "Python 3.11.2, pip 23.0.1" */
-	const char *image;          /* what it is made of: its reference, or digest; NULL: packages */
-	const char *workdir;        /* where that image's own programs begin; NULL: it does not say */
+	const char *image;   /* what it is made of: its reference, or digest; NULL: packages */
+	const char *workdir; /* where that image's own programs begin; NULL: it does not say */
 	uint64_t bytes;             /* on disk */
 	const struct vial_package *packages;
 	size_t package_count;
@@ -130,19 +130,19 @@ VIAL_API void vial_environments_free(const struct vial_environment_list *list); 
 VIAL_API const struct vial_environment *
 vial_environment_find(const struct vial_environment_list *list, const char *name);
 
-/* How far a build is.  A step is "resolve", "download", "install", "compile", "read", "unpack" or
- * "check", the last but one and the one before it counted in MiB, with `total` 0 while it is not known; "log" is a line of what the installer says; "current" means
- * that there is nothing to do. */
+/* How far a build is.  A step is "resolve", "download", "install", "compile" or "check", or of an
+ * image "read" and "unpack", in MiB; `total` is 0 while it is not known.  "log" is a line of what
+ * the installer says; "current" means that there is nothing to do. */
 struct vial_build_progress {
 	const char *step, *text;
 	unsigned done, total;
 };
 
 struct vial_build {
-	const char *image;             /* instead of `source`: a tar by `docker save`, an OCI layout
+	const char *image; /* instead of `source`: a tar by `docker save`, an OCI layout
 					  as a directory or a tar, or a reference, asked for by
 					  skopeo */
-	const char *tag;               /* what that image is called, or which of several; NULL: as it
+	const char *tag;   /* what that image is called, or which of several; NULL: as it
 					  says itself */
 	const char *source;            /* a requirements file, or a directory with one and an
 					  environment.yaml; NULL: what vial ships under the name */

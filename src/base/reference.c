@@ -20,8 +20,8 @@ static size_t registry_len(const char *text)
 int reference_full(char ret[REFERENCE_MAX + 1], const char *text, struct err *e)
 {
 	static const char scheme[] = "docker://";
-	const char *name = strncmp(text, scheme, strlen(scheme)) == 0 ? text + strlen(scheme)
-								      : text;
+	const char *name =
+		strncmp(text, scheme, strlen(scheme)) == 0 ? text + strlen(scheme) : text;
 	size_t registry = registry_len(name);
 	bool is_hub = !registry || (registry == strlen("docker.io") &&
 				    strncmp(name, "docker.io", registry) == 0);

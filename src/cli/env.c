@@ -22,11 +22,12 @@ static const struct verb verbs[] = {
 
 int env_main(int argc, char **argv)
 {
-	return verbs_main("env",
-			  "An environment is a language of this host, such a language with "
-			  "packages of its own, or a container image, built once and shared, read-only, by all its "
-			  "sandboxes: vial run --environment NAME.",
-			  verbs, ARRAY_LEN(verbs), argc, argv);
+	return verbs_main(
+		"env",
+		"An environment is a language of this host, such a language with packages of its "
+		"own, or a container image, built once and shared, read-only, by all its "
+		"sandboxes: vial run --environment NAME.",
+		verbs, ARRAY_LEN(verbs), argc, argv);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

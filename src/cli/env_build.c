@@ -268,15 +268,21 @@ int env_build_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = { "[OPTION...] NAME [REQUIREMENTS]", NULL };
 	struct request req = { 0 };
-	struct options o = { "env build", synopsis,
-			     "Build an environment from packages: REQUIREMENTS is a file as pip "
-			     "reads it, or a directory with requirements.txt and environment.yaml; "
-			     "without it, NAME is one that vial ships, or one to build again. The "
-			     "exact versions are kept in a lock beside it. pip runs in a sandbox, "
-			     "and installs wheels only. With --image it is a container image instead: "
-			     "what docker save writes, an OCI layout as a directory or a tar, or a "
-			     "name, for skopeo to ask a registry for.",
-			     rows, ARRAY_LEN(rows), &req, 0 };
+	struct options o = {
+		"env build",
+		synopsis,
+		"Build an environment from packages: REQUIREMENTS is a file as pip "
+		"reads it, or a directory with requirements.txt and environment.yaml; "
+		"without it, NAME is one that vial ships, or one to build again. The "
+		"exact versions are kept in a lock beside it. pip runs in a sandbox, "
+		"and installs wheels only. With --image it is a container image instead: "
+		"what docker save writes, an OCI layout as a directory or a tar, or a "
+		"name, for skopeo to ask a registry for.",
+		rows,
+		ARRAY_LEN(rows),
+		&req,
+		0
+	};
 	const char *operands[2] = { NULL, NULL };
 	AUTO(view_done) struct view v = { .is_utf8 = term_is_utf8() };
 	struct err e;

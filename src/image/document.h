@@ -82,6 +82,5 @@ struct image_config {
 	size_t diff_count;
 };
 
-int document_config(struct image_config *ret, const char *text, size_t len,
-		    struct err *e) MUST_USE;
+int document_config(struct image_config *ret, const char *text, size_t len, struct err *e) MUST_USE;
 void image_config_done(struct image_config *config);

@@ -20,8 +20,8 @@ static const char *const texts[][2] = {
 			       "services: files\nprotocols: files\n" },
 };
 
-static const char *const gone[] = { "etc/shadow", "etc/shadow-", "etc/gshadow", "etc/gshadow-",
-				    "etc/passwd-", "etc/group-" };
+static const char *const gone[] = { "etc/shadow",   "etc/shadow-", "etc/gshadow",
+				    "etc/gshadow-", "etc/passwd-", "etc/group-" };
 
 int furnish(struct root *root, struct err *e)
 {
@@ -41,8 +41,11 @@ int furnish(struct root *root, struct err *e)
 bool furnish_libc(char *ret, size_t size, const struct root *root)
 {
 	static const char *const paths[] = {
-		"lib/x86_64-linux-gnu/libc.so.6", "lib/aarch64-linux-gnu/libc.so.6",
-		"lib64/libc.so.6", "usr/lib/libc.so.6", "lib/libc.so.6",
+		"lib/x86_64-linux-gnu/libc.so.6",
+		"lib/aarch64-linux-gnu/libc.so.6",
+		"lib64/libc.so.6",
+		"usr/lib/libc.so.6",
+		"lib/libc.so.6",
 	};
 	static const char mark[] = " release version ";
 	auto_free char *bytes = malloc(LIBC_MAX);

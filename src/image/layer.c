@@ -303,8 +303,8 @@ static int put_all(struct root *root, const struct layer_spec *spec, bool has_ma
 	return more < 0 || reader_finish(r, e) < 0 ? -1 : 0;
 }
 
-int layer_apply(struct root *root, const struct layer_spec *spec,
-		const struct whiteouts *whiteouts, struct err *e)
+int layer_apply(struct root *root, const struct layer_spec *spec, const struct whiteouts *whiteouts,
+		struct err *e)
 {
 	if (erase_hidden(root, whiteouts, e) < 0)
 		return -1;

@@ -17,6 +17,7 @@
 
 #include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -74,8 +75,9 @@ static int fill(char **args, struct err *e)
 {
 	struct root store;
 	struct meter meter = { .step = "read" };
-	const struct layer_spec tar = { .fd = STDIN_FILENO, .bytes_max = BYTES_MAX,
-					.progress = on_progress, .arg = &meter };
+	const struct layer_spec tar = {
+		.fd = STDIN_FILENO, .bytes_max = BYTES_MAX, .progress = on_progress, .arg = &meter
+	};
 
 	if (open_root(&store, args[0], e) < 0)
 		return -1;
@@ -121,13 +123,14 @@ static int unpack_layer(struct root *root, const struct root *store, const struc
 {
 	struct whiteouts *whiteouts = NULL;
 	auto_close int fd = root_open(store, picked->layers[i].path, e);
-	const struct layer_spec spec = { fd, picked->layers[i].digest, picked->config.diffs[i],
-					 BYTES_MAX, on_progress, meter };
+	const struct layer_spec spec = {
+		fd, picked->layers[i].digest, picked->config.diffs[i], BYTES_MAX, on_progress, meter
+	};
 
 	if (fd < 0)
 		return -1;
-	int failed = layer_check(&whiteouts, &spec, e) < 0 ||
-		     layer_apply(root, &spec, whiteouts, e) < 0;
+	int failed =
+		layer_check(&whiteouts, &spec, e) < 0 || layer_apply(root, &spec, whiteouts, e) < 0;
 	whiteouts_free(whiteouts);
 	return failed ? -1 : 0;
 }
@@ -173,6 +176,7 @@ int main(int argc, char **argv)
 
 	/* Names are bytes to us; archives that say which alphabet theirs are in mean this one. */
 	(void)setlocale(LC_CTYPE, "C.UTF-8");
+	(void)signal(SIGXFSZ, SIG_IGN); /* too large a file is an error like any other */
 	for (size_t i = 0; argc > 1 && i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (strcmp(argv[1], modes[i].name) != 0 || argc - 2 < modes[i].least ||
 		    argc - 2 > modes[i].most)

@@ -46,6 +46,28 @@ static bool is_same(int a, int b)
 	       one.st_dev == other.st_dev;
 }
 
+/* A link may lead a short name to a deep place: where that is, the kernel knows. */
+static bool is_too_deep(int parent)
+{
+	char link[64], path[PATH_MAX];
+	unsigned depth = 0;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", parent);
+	ssize_t len = readlink(link, path, sizeof(path));
+	for (ssize_t i = 0; i < len; i++)
+		depth += path[i] == '/';
+	return len < 0 || len > PATH_LEN_MAX || depth > DEPTH_MAX;
+}
+
+static int make_dir(int parent, const char *leaf)
+{
+	if (is_too_deep(parent)) {
+		errno = EOVERFLOW;
+		return -1;
+	}
+	return mkdirat(parent, leaf, 0755) < 0 && errno != EEXIST ? -1 : 0;
+}
+
 struct walk {
 	int root, at;        /* `at` is owned */
 	char rest[PATH_MAX]; /* what is yet to be walked */
@@ -90,9 +112,9 @@ static int walk_link(struct walk *w, const char *target, const char *rest)
  * Open a name as if the root were "/".  A guest's filter has no openat2(), which does just this;
  * but nobody else is here to change the tree while we look.
  */
-static int open_at(int root, const char *path, int flags)
+static int open_at(int root, const char *path, int flags, bool make_dirs)
 {
-	AUTO(walk_done) struct walk w = { .root = root, .at = dup(root) };
+	AUTO(walk_done) struct walk w = { .root = root, .at = fcntl(root, F_DUPFD_CLOEXEC, 0) };
 
 	(void)snprintf(w.rest, sizeof(w.rest), "%s", path);
 	while (w.at >= 0) {
@@ -112,7 +134,9 @@ static int open_at(int root, const char *path, int flags)
 		if (strcmp(part, "..") == 0 && is_same(w.at, root))
 			continue;
 		ssize_t n = readlinkat(w.at, part, target, sizeof(target) - 1);
-		if (n < 0 && errno != EINVAL)
+		bool is_missing = n < 0 && errno == ENOENT;
+		if (n < 0 && errno != EINVAL &&
+		    !(is_missing && make_dirs && make_dir(w.at, part) == 0))
 			return -1;
 		if (n >= 0) {
 			target[n] = '\0';
@@ -127,58 +151,19 @@ static int open_at(int root, const char *path, int flags)
 	return -1;
 }
 
-/* A link may lead a short name to a deep place: where that is, the kernel knows. */
-static int check_depth(int parent, struct err *e)
+static int dir_failed(const char *name, struct err *e)
 {
-	char link[64], path[PATH_MAX];
-	unsigned depth = 0;
-
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", parent);
-	ssize_t len = readlink(link, path, sizeof(path));
-	for (ssize_t i = 0; i < len; i++)
-		depth += path[i] == '/';
-	if (len < 0 || len > PATH_LEN_MAX || depth > DEPTH_MAX)
+	if (errno == EOVERFLOW)
 		return err_set(e, ERR_LIMIT, "directories are nested too deep");
-	return 0;
+	return err_sys(e, "%.100s", name);
 }
 
-static int make_dir(int parent, const char *leaf, struct err *e)
-{
-	if (check_depth(parent, e) < 0)
-		return -1;
-	if (mkdirat(parent, leaf, 0755) < 0 && errno != EEXIST)
-		return err_sys(e, "%.100s", leaf);
-	return 0;
-}
-
-/* The directory of this name; what is missing of it is made. */
+/* The directory of this name; what is missing of it is made, also where links lead to. */
 static int open_dir(const struct root *root, const char *name, struct err *e)
 {
-	int fd = open_at(root->fd, name, O_PATH | O_DIRECTORY);
+	int fd = open_at(root->fd, name, O_PATH | O_DIRECTORY, true);
 
-	if (fd >= 0)
-		return fd;
-	if (errno != ENOENT)
-		return err_sys(e, "%.100s", name);
-	char path[PATH_MAX];
-	(void)snprintf(path, sizeof(path), "%s", name);
-	for (char *end = path; end;) {
-		end = strchr(end + (end != path), '/');
-		if (end)
-			*end = '\0';
-		char *slash = strrchr(path, '/');
-		char above[PATH_MAX];
-		(void)snprintf(above, sizeof(above), "%.*s", slash ? (int)(slash - path) : 0, path);
-		auto_close int parent = open_at(root->fd, above, O_PATH | O_DIRECTORY);
-		if (parent < 0)
-			return err_sys(e, "%.100s", name);
-		if (make_dir(parent, slash ? slash + 1 : path, e) < 0)
-			return -1;
-		if (end)
-			*end = '/';
-	}
-	fd = open_at(root->fd, name, O_PATH | O_DIRECTORY);
-	return fd < 0 ? err_sys(e, "%.100s", name) : fd;
+	return fd < 0 ? dir_failed(name, e) : fd;
 }
 
 /* Cut a name into its directory, opened, and its last part. */
@@ -202,7 +187,7 @@ int root_open(const struct root *root, const char *name, struct err *e)
 
 	if (root_name(path, name, e) < 0)
 		return -1;
-	auto_close int fd = open_at(root->fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	auto_close int fd = open_at(root->fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, false);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, "%.100s", path);
 	if (!S_ISREG(st.st_mode))
@@ -261,13 +246,13 @@ int root_erase(struct root *root, const char *name, bool only_inside, struct err
 	if (!*path && !only_inside)
 		return err_set(e, ERR_DENIED, "the root cannot be removed");
 	if (only_inside) {
-		int fd = open_at(root->fd, path, O_RDONLY | O_DIRECTORY);
+		int fd = open_at(root->fd, path, O_RDONLY | O_DIRECTORY, false);
 		return fd < 0 ? 0 : erase_inside(fd, 0, e);
 	}
 	char *slash = strrchr(path, '/');
 	if (slash)
 		*slash = '\0';
-	auto_close int parent = open_at(root->fd, slash ? path : "", O_PATH | O_DIRECTORY);
+	auto_close int parent = open_at(root->fd, slash ? path : "", O_PATH | O_DIRECTORY, false);
 	return parent < 0 ? 0 : erase(parent, slash ? slash + 1 : path, 0, e);
 }
 
@@ -338,8 +323,8 @@ static int put_file(struct root *root, int parent, const char *leaf, struct arch
 {
 	uint64_t said = archive_entry_size_is_set(entry) ? (uint64_t)archive_entry_size(entry) : 0;
 	uint64_t size = 0;
-	auto_close int fd = openat(parent, leaf,
-				   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	auto_close int fd =
+		openat(parent, leaf, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 
 	if (fd < 0)
 		return err_sys(e, "create");
@@ -363,7 +348,7 @@ static int put_hard_link(const struct root *root, int parent, const char *leaf, 
 	char *slash = strrchr(path, '/');
 	if (slash)
 		*slash = '\0';
-	auto_close int dir = open_at(root->fd, slash ? path : "", O_PATH | O_DIRECTORY);
+	auto_close int dir = open_at(root->fd, slash ? path : "", O_PATH | O_DIRECTORY, false);
 	if (dir < 0 || linkat(dir, slash ? slash + 1 : path, parent, leaf, 0) < 0)
 		return err_sys(e, "hard link to %.100s", to);
 	return 0;
@@ -394,7 +379,7 @@ static int put_dir(int parent, const char *leaf, struct err *e)
 	if (fstatat(parent, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode) &&
 	    erase(parent, leaf, 0, e) < 0)
 		return -1;
-	return make_dir(parent, leaf, e);
+	return make_dir(parent, leaf) < 0 ? dir_failed(leaf, e) : 0;
 }
 
 int root_put(struct root *root, struct archive *from, struct archive_entry *entry, struct err *e)

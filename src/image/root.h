@@ -3,8 +3,9 @@
  * root - the tree that an image's layers make, entry by entry.
  *
  * Entries are hostile.  Every name is resolved as if the tree were the whole file system: links in
- * lower layers are followed, as container engines do, and lead nowhere else.  Of an entry's rights only "executable" is kept: no set-id
- * bit, no owner, no attribute; devices, fifos and sockets are not made at all.
+ * lower layers are followed, as container engines do, and lead nowhere else.  Of an entry's rights
+ * only "executable" is kept: no set-id bit, no owner, no attribute; devices, fifos and sockets are
+ * not made at all.
  */
 #include "base/err.h"
 

@@ -66,7 +66,8 @@ static int environment_word(char **ret, const struct environment *env)
 /*
  * What the server is told: a letter for each socket, whom to become once it has opened what it
  * needs as us, and the environments in our order, NAME=LANGUAGE, since both sides call them by
- * their place in it; of an image also how it waits, and what it is called.  The rest are settings, which come by their own channel.
+ * their place in it; of an image also how it waits, and what it is called.  The rest are settings,
+ * which come by their own channel.
  */
 static char **server_words(const struct serve *s)
 {

@@ -414,8 +414,8 @@ static int write_definition(struct build *b, const char *with, const struct buf 
 	struct tm tm;
 
 	(void)strftime(b->at, sizeof(b->at), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-	b->built = (struct definition_built){ b->at, b->tool_path, (char *)with,
-					      tree_bytes(b->dir) };
+	b->built =
+		(struct definition_built){ b->at, b->tool_path, (char *)with, tree_bytes(b->dir) };
 	b->def.built = &b->built;
 	if (definition_write(&text, &b->def, e) < 0)
 		return -1;
@@ -559,7 +559,8 @@ static int build_image(struct build *b, struct err *e)
 	auto_free char *root = NULL, *work = NULL;
 
 	if (b->want->source)
-		return err_set(e, ERR_INVALID, "it is made of an image or of requirements, not both");
+		return err_set(e, ERR_INVALID,
+			       "it is made of an image or of requirements, not both");
 	if (choose_preload(b, e) < 0 || claim(b, e) < 0 || tree_empty(b->dir, e) < 0 ||
 	    sweep(b, e) < 0)
 		return -1;

@@ -3,7 +3,7 @@
  * chore - a program of ours or an installer that builds something, in a sandbox.
  *
  * What it says on its output is read line by line: "STEP<tab>DONE<tab>TOTAL<tab>TEXT" is how far it
- * is, with "log" for a line to keep, "failed" for why it will end, and "=NAME" for a fact; any other
+ * is, with "log" for a line to keep, "failed" for why it will end, "=NAME" for a fact; any other
  * line is one to keep.  It handles what others wrote, so nothing it says is taken for true.
  */
 #include "lib/job.h"

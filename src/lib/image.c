@@ -61,8 +61,9 @@ static void on_fact(const char *name, const char *text, void *arg)
 		(void)snprintf(image->digest, sizeof(image->digest), "%s", text);
 	else if (strcmp(name, "name") == 0 && reference_full(full, text, &ignored) == 0)
 		(void)snprintf(image->reference, sizeof(image->reference), "%s", text);
-	else if (strcmp(name, "platform") == 0 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789"
-							       "_/") == strlen(text))
+	else if (strcmp(name, "platform") == 0 &&
+		 strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789"
+			      "_/") == strlen(text))
 		(void)snprintf(image->platform, sizeof(image->platform), "%s", text);
 	else if (strcmp(name, "workdir") == 0)
 		note_workdir(image, text);
@@ -134,10 +135,10 @@ static int download(struct image *image, struct vial *host, const struct image_s
 		    struct err *e)
 {
 	static const struct variable variables[] = {
-		{ "HTTP_PROXY", VARIABLE_TEXT },         { "HTTPS_PROXY", VARIABLE_TEXT },
-		{ "NO_PROXY", VARIABLE_TEXT },           { "http_proxy", VARIABLE_TEXT },
-		{ "https_proxy", VARIABLE_TEXT },        { "no_proxy", VARIABLE_TEXT },
-		{ "SSL_CERT_FILE", VARIABLE_FILE },      { "REGISTRY_AUTH_FILE", VARIABLE_FILE },
+		{ "HTTP_PROXY", VARIABLE_TEXT },    { "HTTPS_PROXY", VARIABLE_TEXT },
+		{ "NO_PROXY", VARIABLE_TEXT },      { "http_proxy", VARIABLE_TEXT },
+		{ "https_proxy", VARIABLE_TEXT },   { "no_proxy", VARIABLE_TEXT },
+		{ "SSL_CERT_FILE", VARIABLE_FILE }, { "REGISTRY_AUTH_FILE", VARIABLE_FILE },
 	};
 	static const char *const command[] = { SKOPEO, "copy", "--insecure-policy", NULL };
 	const struct chore chore = { .want = spec->want };
@@ -148,10 +149,11 @@ static int download(struct image *image, struct vial *host, const struct image_s
 	if (reference_full(full, spec->source, e) < 0)
 		return -1;
 	if (access(SKOPEO, X_OK) < 0)
-		return err_set(e, ERR_HOST,
-			       "%.80s is not a file here, and a registry is asked by skopeo, which is "
-			       "not installed; on Debian: apt-get install skopeo",
-			       spec->source);
+		return err_set(
+			e, ERR_HOST,
+			"%.80s is not a file here, and a registry is asked by skopeo, which is "
+			"not installed; on Debian: apt-get install skopeo",
+			spec->source);
 	(void)snprintf(from, sizeof(from), "docker://%s", full);
 	if (chore_tell(&chore, "download", full) < 0)
 		return err_set(e, ERR_BUSY, "stopped");
@@ -176,8 +178,7 @@ static const char *store_of(const struct image_spec *spec)
 	return stat(spec->source, &st) == 0 && S_ISDIR(st.st_mode) ? spec->source : NULL;
 }
 
-static int get(struct image *image, struct vial *host, const struct image_spec *spec,
-	       struct err *e)
+static int get(struct image *image, struct vial *host, const struct image_spec *spec, struct err *e)
 {
 	auto_close int fd = open(spec->source, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	bool is_path = spec->source[0] == '/' || spec->source[0] == '.';

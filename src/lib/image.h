@@ -29,7 +29,10 @@ struct image {
 	struct buf log;
 };
 
-#define IMAGE_INIT { .log = BUF_INIT(1u << 20) }
+#define IMAGE_INIT                                                                                 \
+	{                                                                                          \
+		.log = BUF_INIT(1u << 20)                                                          \
+	}
 void image_done(struct image *image);
 
 /* Have it in the scratch directory, and know what it is. */

@@ -323,19 +323,20 @@ static int image_row(struct plan *p, const struct vial_job *job, int root, const
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, "/%.100s", name);
-	if (!S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode))
+	if (!S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode) && !S_ISREG(st.st_mode))
 		return 0;
 	if (check_workdir(job, name, e) < 0)
 		return -1;
 	ssize_t n = S_ISLNK(st.st_mode) ? readlinkat(fd, "", target, sizeof(target) - 1) : 0;
 	const char *kept = own(p, "%s", name);
-	const char *source = n > 0 ? own(p, "%.*s", (int)n, target)
-				   : own(p, "%s/" ENVIRONMENT_ROOT "/%s", job->environment->path,
-					 name);
+	const char *source =
+		n > 0 ? own(p, "%.*s", (int)n, target)
+		      : own(p, "%s/" ENVIRONMENT_ROOT "/%s", job->environment->path, name);
 	if (n < 0 || !kept || !source)
 		return err_sys(e, "/%.100s", name);
-	if (n > 0) {
-		row(p, MOUNT_LINK, kept, source, 0);
+	if (!S_ISDIR(st.st_mode)) {
+		(void)(n > 0 ? row(p, MOUNT_LINK, kept, source, 0)
+			     : row(p, MOUNT_SHARE, kept, source, MOUNT_FILE));
 		return 0;
 	}
 	/* Everybody may read all of it, so nobody's ids need a map. */
@@ -383,8 +384,8 @@ static void image_resolver(struct plan *p, const struct vial_job *job)
 {
 	auto_close int root = openat(job->environment->dir_fd, ENVIRONMENT_ROOT,
 				     O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	auto_close int etc = root < 0 ? -1 : openat(root, "etc", O_PATH | O_DIRECTORY |
-								     O_NOFOLLOW | O_CLOEXEC);
+	auto_close int etc =
+		root < 0 ? -1 : openat(root, "etc", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
 	if (job->network_host && etc >= 0 &&

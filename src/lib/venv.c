@@ -204,8 +204,8 @@ int venv_build(struct venv_made *ret, struct vial *host, const struct venv_spec 
 	AUTO(venv_made_done) struct venv_made made = { BUF_INIT(LOCK_MAX), BUF_INIT(LOG_MAX), "" };
 	const struct chore chore = { spec->want, &made.log, on_fact, &made };
 
-	if (chore_job(&job, host, "python", e) < 0 || set_dirs(job, spec, e) < 0 || set_files(job, spec, e) < 0 ||
-	    set_args(job, spec, e) < 0)
+	if (chore_job(&job, host, "python", e) < 0 || set_dirs(job, spec, e) < 0 ||
+	    set_files(job, spec, e) < 0 || set_args(job, spec, e) < 0)
 		return -1;
 	job->network_host = !spec->want->no_index;
 	if (!spec->want->no_index &&

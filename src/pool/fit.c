@@ -68,8 +68,7 @@ static bool needs_own_start(const struct vial_job *job)
 	if (warmth_of(job) == WARM_COLD)
 		return false; /* it has one anyway */
 	/* What was started for one program cannot take another's name; a fork mends itself. */
-	if (warmth_of(job) == WARM_PARKED &&
-	    strcmp(job->code.name, job->runtime->source_name) != 0)
+	if (warmth_of(job) == WARM_PARKED && strcmp(job->code.name, job->runtime->source_name) != 0)
 		return true;
 	for (size_t i = 0; i < job->env.count; i++)
 		if (is_early(job->env.items[i]) && !is_usual(job->runtime, job->env.items[i]))
@@ -89,8 +88,7 @@ struct shape shape_usual(const struct runtime *rt, enum warmth warmth, uint32_t 
 
 struct shape shape_of(const struct vial_job *job, uint32_t environment)
 {
-	struct shape shape =
-		shape_usual(job->runtime, warmth_of(job), environment, &job->limits);
+	struct shape shape = shape_usual(job->runtime, warmth_of(job), environment, &job->limits);
 
 	if (needs_own_start(job))
 		shape.flags |= WIRE_COLD;

@@ -425,12 +425,13 @@ static int create_job(struct reader *r)
 	if (read_text(&name, named ? named : language, field, r->f) < 0)
 		return -1;
 	const struct environment *env = environments_find(r->environments, name);
-	r->f->hint = strpbrk(name, ":/")
-			     ? "vial env build NAME --image IMAGE makes an environment of it"
-			     : "GET /v1/environments lists what there is";
+	bool is_image = named && strpbrk(name, ":/");
+	r->f->hint = is_image ? "make one (vial env build NAME --image IMAGE), restart the daemon"
+			      : "GET /v1/environments lists what there is";
 	if (!env)
 		return failure_at(r->f, field,
-				  named                ? "'%.80s' is not an environment here"
+				  is_image ? "no environment is made of the image '%.80s'"
+				  : named  ? "'%.40s' is not an environment here"
 				  : runtime_find(name) ? "'%.40s' is not installed here"
 						       : "unknown language '%.40s'",
 				  name);

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from typing import Any, Iterable, Optional
+from typing import Any, Iterable, Mapping, Optional
 
 from . import errors
 from .aio import AsyncSandbox
@@ -37,3 +37,15 @@ def pick_environment(there: Iterable[str], wanted: Iterable[str]) -> Optional[st
     """The first of those wanted that is there."""
     names = set(there)
     return next((name for name in wanted if name in names), None)
+
+
+def pick_image(there: Iterable[Mapping[str, Any]], image: str, usual: str,
+               wanted: Iterable[str]) -> Optional[str]:
+    """The environment that is made of an image: by its reference, which the server looks up.
+
+    The usual image need not be there: what is wanted has what it has.
+    """
+    items = list(there)
+    if not image or (image == usual and all(item.get("image") != image for item in items)):
+        return pick_environment((item["name"] for item in items), wanted)
+    return image

@@ -6,11 +6,12 @@ import contextlib
 from typing import Any, NamedTuple, Optional
 
 from .. import errors
-from .._default import close_with, default_async, pick_environment
+from .._default import close_with, default_async, pick_image
 from ..aio import AsyncSandbox, AsyncSession
 from ..client import Sandbox
 from ..results import Result
 
+IMAGE = "reasonwang/python-http-env:latest"
 STEP_S = 10.0        # of one snippet
 RESET_S = 20.0
 PROCESSES = 256
@@ -39,7 +40,9 @@ class PythonSandboxEnv:
     """A Python sandbox: variables stay from step to step, until reset().
 
     Args:
-        image, runtime, host_ip, container_port: accepted and kept; there is no container.
+        image: a container image that an environment of the server is made of (`vial env build NAME
+            --image IMAGE`). The default one need not be there: its libraries are.
+        runtime, host_ip, container_port: accepted and kept; there is no container.
         cpu: cores.
         mem: memory, such as "2g".
         start_timeout: how long start() may take, in seconds.
@@ -48,7 +51,7 @@ class PythonSandboxEnv:
         client: the vial.AsyncSandbox to use. Default: that of this process.
     """
 
-    def __init__(self, image: str = "reasonwang/python-http-env:latest", runtime: str = "runc",
+    def __init__(self, image: str = IMAGE, runtime: str = "runc",
                  cpu: float = 2, mem: str = "2g", start_timeout: float = 60.0,
                  max_episodes: int = 100, host_ip: str = "127.0.0.1", container_port: int = 8000,
                  *, client: Optional[AsyncSandbox] = None) -> None:
@@ -95,9 +98,10 @@ class PythonSandboxEnv:
     async def _open(self) -> None:
         client = self._client or default_async()
         self._address = await client.address()
-        there = [item["name"] for item in await client.environments()]
+        environment = pick_image(await client.environments(), self.image, IMAGE,
+                                 ["python-data", "python"])
         self._session = await client.session(
-            environment=pick_environment(there, ["python-data", "python"]), timeout=STEP_S,
+            environment=environment, timeout=STEP_S,
             limits={"cpus": self.cpu, "memory": self.mem, "processes": PROCESSES},
             idle_timeout=IDLE_S, lifetime=LIFETIME_S)
         self._episodes = 0

@@ -1,7 +1,8 @@
 """languages - the table of languages; entries may be added.
 
-`extension` names the main file, `language` is vial's name of it if that is another one; `image` is
-what the original pulled, and only shown.
+`extension` names the main file, `language` is vial's name of it if that is another one. `image` is a
+container image: where an environment of the server is made of it, code runs in that; the images
+that stand here need not be there.
 """
 from __future__ import annotations
 
@@ -26,3 +27,5 @@ LANGUAGE_CONFIGS: Dict[str, Dict[str, str]] = {
     "go": {"image": "golang:1.21-alpine", "extension": ".go", "runtime_name": "Go 1.21",
            "description": "Go 1.21 compiler", "language": "go"},
 }
+
+USUAL_IMAGES = {name: config["image"] for name, config in LANGUAGE_CONFIGS.items()}

@@ -9,10 +9,10 @@ import uuid
 from typing import Any, Dict, List, Mapping, Optional, Union
 
 from .. import errors
-from .._default import default
+from .._default import default, pick_image
 from ..client import Sandbox
 from ..results import Result
-from .languages import LANGUAGE_CONFIGS
+from .languages import LANGUAGE_CONFIGS, USUAL_IMAGES
 from .models import ExecutionResult, ResourceLimits
 
 logger = logging.getLogger(__name__)
@@ -45,6 +45,7 @@ class CodeSandbox:
         self.execution_history: List[Dict[str, Any]] = []
         self._usage: Dict[str, Dict[str, Any]] = {}
         self._lock = threading.Lock()
+        self._environments: Dict[str, Optional[str]] = {}  # by image
         self.client = client or default()
         try:
             self.client.address  # noqa: B018 - finds the server, or starts one
@@ -91,7 +92,8 @@ class CodeSandbox:
         start = time.monotonic()
         try:
             _check_names(files or {})
-            ran = self._run(network_enabled, code, config.get("language", name), files=files,
+            where = self._where(name, config)
+            ran = self._run(network_enabled, code, files=files, **where,
                             stdin=stdin, env={**(env_vars or {}), **ENV}, limits=limits.to_vial(),
                             writable=not read_only, exports=() if read_only else OUTPUTS,
                             name="code" + config["extension"])
@@ -108,6 +110,18 @@ class CodeSandbox:
         result.language = "%s (%s)" % (name, config["runtime_name"])
         self._remember(name, result)
         return result
+
+    def _where(self, name: str, config: Mapping[str, str]) -> Dict[str, str]:
+        """The language, or the environment that is made of its image."""
+        image = config.get("image", "")
+        with self._lock:
+            if image not in self._environments:
+                self._environments[image] = pick_image(
+                    self.client.environments(), image, USUAL_IMAGES.get(name, ""), ())
+            environment = self._environments[image]
+        if environment is not None:
+            return {"environment": environment}
+        return {"language": config.get("language", name)}
 
     def _run(self, network_enabled: bool, *args: Any, **options: Any) -> Result:
         if network_enabled:

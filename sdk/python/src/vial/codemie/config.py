@@ -16,6 +16,8 @@ TRUE = ("true", "1", "yes")
 POSITIVE = ("execution_timeout", "session_timeout", "default_timeout", "max_pod_pool_size",
             "run_as_user", "run_as_group", "fs_group")
 
+DOCKER_IMAGE = "epamairun/codemie-python:2.2.9"
+
 
 class ExecutionMode(str, Enum):
     """Accepted for the sake of old settings: everything runs in a sandbox."""
@@ -30,7 +32,7 @@ class CodeExecutorConfig:
 
     workdir_base: str = "/home/codemie"
     namespace: str = "codemie-runtime"
-    docker_image: str = "epamairun/codemie-python:2.2.9"
+    docker_image: str = DOCKER_IMAGE
     execution_timeout: float = 30.0
     session_timeout: float = 300.0
     default_timeout: float = 30.0

@@ -18,12 +18,12 @@ import time
 import uuid
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from .._default import default, pick_environment
+from .._default import default, pick_image
 from ..client import Sandbox
 from ..results import Result
 from .beneath import names_beneath, read_beneath, write_beneath
 from .check import Violation, find_violations
-from .config import CodeExecutorConfig
+from .config import DOCKER_IMAGE, CodeExecutorConfig
 from .exceptions import ToolException
 from .policy import SecurityPolicy
 
@@ -103,7 +103,7 @@ class SandboxSessionManager:
             self._is_initialized = True
             self._config = config or CodeExecutorConfig.from_env()
             self._client: Optional[Sandbox] = None
-            self._environment: Optional[str] = None
+            self._environments: Dict[str, Optional[str]] = {}
             self._sessions: Dict[str, ExecutorSession] = {}
             self._session_timestamps: Dict[str, float] = {}
             self._session_locks: Dict[str, threading.Lock] = {}
@@ -205,13 +205,13 @@ class SandboxSessionManager:
             os.makedirs(path, mode=0o755, exist_ok=True)
             return path
 
-    def environment(self) -> Optional[str]:
-        """With the libraries, if the server has it."""
-        if self._environment is None:
+    def environment(self, image: str) -> Optional[str]:
+        """Of that image; for the usual one, with its libraries if the server has them."""
+        if image not in self._environments:
             client = self._client or default()
-            there = [item["name"] for item in client.environments()]
-            self._environment = pick_environment(there, ENVIRONMENTS)
-        return self._environment
+            self._environments[image] = pick_image(client.environments(), image, DOCKER_IMAGE,
+                                                   ENVIRONMENTS)
+        return self._environments[image]
 
     def _remove_files(self) -> None:
         root, self._root = self._root, None
