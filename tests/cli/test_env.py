@@ -462,7 +462,8 @@ class Listing(Case):
         self.assertNotIn("\x1b", done.stdout)
         for env in listed:
             self.assertEqual(set(env), {"name", "language", "tool", "path", "problem", "preload",
-                                        "built_at", "built_with", "bytes", "packages"})
+                                        "image", "workdir", "built_at", "built_with", "bytes",
+                                        "packages"})
             self.assertEqual(env["path"] is None, env["name"] != "mine")
 
     def test_languages_are_shown_by_any_name(self):
