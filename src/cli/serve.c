@@ -91,6 +91,8 @@ static const struct option rows[] = {
 	  0, set_named },
 	{ "renew-time", 0, "TIME",
 	  "... and after this time (default: 30m)", 0, set_named },
+	{ "allow-weak", 0, "LAYERS",
+	  "start where these layers are missing (see vial doctor), comma separated", 0, set_named },
 	{ "log-format", 0, "FORMAT",
 	  "what happens, on stderr, as text or as json (default: text)", 0, set_named },
 	{ "log-level", 0, "LEVEL",

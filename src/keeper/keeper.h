@@ -26,6 +26,7 @@ struct keeper {
 	struct vial *host;
 	const struct environments *environments;
 	unsigned sandboxes_max; /* at once, as the server was told */
+	unsigned weak;          /* layers that its sandboxes may do without */
 	unsigned renew_forks;   /* a zygote lasts for so many, */
 	uint64_t renew_us;      /* and for so long */
 	struct nest **nests; /* one per environment, made on first use; NULL until then */

@@ -586,6 +586,7 @@ static int make_plan(struct nest *nest, struct err *e)
 	    vial_job_code(nest->job, NULL, "", 0, (struct vial_error *)e) < 0)
 		return -1;
 	nest->job->environment = nest->environment;
+	nest->job->weak = nest->keeper->weak;
 	nest->job->own_files = files;
 	nest->job->own_count = own_files(files, rt);
 	return plan_make(&nest->plan, nest->job, &nest->lease, e);

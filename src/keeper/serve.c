@@ -323,13 +323,17 @@ int serve_check_flag(const struct serve_flag *flag, struct err *e)
 static int look_around(struct serve *s, struct environments *environments, struct err *e)
 {
 	struct keeper *k = &s->keeper;
+	struct cgroup_host *ignored;
 
 	if (vial_open(&k->host, s->options->config, (struct vial_error *)e) < 0 ||
 	    reload_settle(k->host->config, s->options, e) < 0 ||
-	    config_limits(&k->host->limits, k->host->config, e) < 0 ||
-	    host_check_layers(k->host, 0, e) < 0)
+	    config_limits(&k->host->limits, k->host->config, e) < 0)
 		return -1;
 	const struct config_server *server = k->host->config->server;
+	if ((server->allow_weak && layers_parse(&k->weak, server->allow_weak, e) < 0) ||
+	    host_cgroups(&ignored, k->host, e) < 0 ||
+	    host_check_layers(k->host, k->weak, e) < 0)
+		return -1;
 	s->reload.first = k->host->config;
 	k->sandboxes_max = (unsigned)server->max;
 	k->renew_forks = (unsigned)server->renew_runs;

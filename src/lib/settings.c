@@ -2,6 +2,7 @@
 
 #include "base/nearest.h"
 #include "base/units.h"
+#include "engine/spec.h"
 #include "lib/address.h"
 
 #include <ctype.h>
@@ -336,6 +337,8 @@ int settings_environment(struct settings *s, struct err *e)
 
 int settings_check(const char **ret_key, const struct config_server *server, struct err *e)
 {
+	unsigned ignored;
+
 	*ret_key = server->tls_key ? "tls_key" : "tls_certificate";
 	if (!server->tls_certificate != !server->tls_key)
 		return err_set(e, ERR_INVALID,
@@ -346,6 +349,9 @@ int settings_check(const char **ret_key, const struct config_server *server, str
 	    strcmp(server->anonymous, "always") != 0)
 		return err_set(e, ERR_INVALID, "anonymous: '%.20s' is none of auto, never, always",
 			       server->anonymous);
+	*ret_key = "allow_weak";
+	if (server->allow_weak && layers_parse(&ignored, server->allow_weak, e) < 0)
+		return err_context(e, "allow_weak");
 	*ret_key = "listen";
 	for (size_t i = 0; i < server->listen.count; i++) {
 		struct address at;
