@@ -282,6 +282,19 @@ static const char *if_said(const char *text)
 	return text && text[0] ? text : NULL;
 }
 
+/*
+ * What a pod without privileges has not to give, so that its workers start: it has one uid and one
+ * control group, its own.  The runtime's usual filter lets it make no namespaces, and without a user
+ * namespace of the pod's own its /proc is masked, so that none can be mounted.
+ */
+static const char *missing_layers(const struct config_server *s)
+{
+	if (s->kubernetes_user_namespaces)
+		return "uid,cgroup";
+	return if_said(s->kubernetes_seccomp) ? "uid,cgroup,proc"
+					      : "namespaces,root,uid,cgroup,proc";
+}
+
 static int make_plan(struct backend *b, struct err *e)
 {
 	const struct config_server *s = b->options.settings;
@@ -299,6 +312,7 @@ static int make_plan(struct backend *b, struct err *e)
 		.runtime_class = if_said(s->worker_runtime),
 		.seccomp = if_said(s->kubernetes_seccomp),
 		.own_users = s->kubernetes_user_namespaces,
+		.allow_weak = missing_layers(s),
 		.workdir = s->worker_workdir,
 		.relay_secret = if_said(s->kubernetes_relay_secret),
 		.memory_limit = s->worker_memory,
@@ -311,6 +325,10 @@ static int make_plan(struct backend *b, struct err *e)
 		.grace_s = s->drain_grace / 1000 + 5,
 		.port = (unsigned)s->worker_port,
 	};
+	if (!b->plan.relay_secret)
+		return err_set(e, ERR_INVALID,
+			       "kubernetes_relay_secret: workers need the Secret "
+			       "that has the relay_key");
 	if (s->worker_cpus && units_cores(&b->plan.cpu_limit, s->worker_cpus, e) < 0)
 		return -1;
 	if (s->worker_cpu_request &&

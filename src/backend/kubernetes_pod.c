@@ -106,6 +106,8 @@ static void write_environment(struct json *j, const struct kube_plan *plan, cons
 	write_variable(j, "VIAL_LISTEN", listen);
 	write_variable(j, "VIAL_ALLOW_PLAIN", "true"); /* a NetworkPolicy says who may come */
 	write_variable(j, "VIAL_SOCKET", "none");
+	if (plan->allow_weak)
+		write_variable(j, "VIAL_ALLOW_WEAK", plan->allow_weak);
 	if (plan->relay_secret)
 		write_variable(j, "VIAL_RELAY_KEY", RELAY_PATH "/relay-key");
 	for (size_t i = 0; i < plan->environment_count; i++)

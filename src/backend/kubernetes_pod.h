@@ -19,8 +19,9 @@ struct kube_plan {                 /* all borrowed; NULL: not wanted */
 	size_t label_count;
 	const char *image, *pull_policy, *pull_secret;
 	const char *runtime_class; /* "gvisor", "kata" */
-	const char *seccomp; /* a profile on the node, by its path there; NULL: RuntimeDefault */
-	bool own_users;      /* a user namespace of the pod's own, with all of /proc in sight */
+	const char *seccomp;    /* a profile on the node, by its path there; NULL: RuntimeDefault */
+	bool own_users;         /* a user namespace of the pod's own, with all of /proc in sight */
+	const char *allow_weak; /* layers that sandboxes in such a pod cannot have */
 	const char *workdir;
 	const char *const *environment; /* more variables, "NAME=VALUE" */
 	size_t environment_count;

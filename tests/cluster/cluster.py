@@ -49,8 +49,9 @@ class Case(unittest.TestCase):
         return self.plane.pods(self.space)
 
     def settings(self, **more):
-        return {"CODE_EXECUTOR_NAMESPACE": self.space, "VIAL_KUBERNETES_NAMESPACE": self.space,
-                "VIAL_KUBERNETES_CONFIG": self.config, "VIAL_DRAIN_GRACE": "1s", **more}
+        return {"VIAL_KUBERNETES_NAMESPACE": self.space,
+                "VIAL_KUBERNETES_CONFIG": self.config, "VIAL_DRAIN_GRACE": "1s",
+                "VIAL_KUBERNETES_RELAY_SECRET": "relay", **more}
 
     def drive(self, **more):
         made = drive.Drive(self.settings(**more))

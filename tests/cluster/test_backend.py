@@ -43,8 +43,8 @@ class Backend(cluster.Case):
                          {"cpu": "500m", "memory": "134217728", "ephemeral-storage": "1073741824"})
         names = [item["name"] for item in container["env"]]
         self.assertEqual(names[-2:], ["A", "B"])
-        self.assertEqual(spec["volumes"][0]["name"], "tmp")  # and no token of a service account
-        self.assertEqual(len(spec["volumes"]), 2)
+        self.assertEqual([volume["name"] for volume in spec["volumes"]],  # and no token of a service account
+                         ["tmp", "work", "relay"])
 
     def test_an_order_given_twice_makes_one_pod(self):
         drive = self.drive()

@@ -9,6 +9,7 @@ static const struct kube_plan usual = {
 	.labels = labels,
 	.label_count = 2,
 	.image = "vial:latest",
+	.allow_weak = "uid,cgroup",
 	.workdir = "/home/codemie",
 	.memory_limit = 1073741824,
 	.memory_request = 134217728,
@@ -52,7 +53,8 @@ TEST(kube_pod_usual)
 		       "{\"name\":\"VIAL_NODE\",\"value\":\"codemie-executor-1\"},"
 		       "{\"name\":\"VIAL_LISTEN\",\"value\":\"0.0.0.0:6000\"},"
 		       "{\"name\":\"VIAL_ALLOW_PLAIN\",\"value\":\"true\"},"
-		       "{\"name\":\"VIAL_SOCKET\",\"value\":\"none\"}],"
+		       "{\"name\":\"VIAL_SOCKET\",\"value\":\"none\"},"
+		       "{\"name\":\"VIAL_ALLOW_WEAK\",\"value\":\"uid,cgroup\"}],"
 		       "\"ports\":[{\"name\":\"http\",\"containerPort\":6000}],"
 		       "\"resources\":{\"limits\":{\"cpu\":\"1000m\",\"memory\":\"1073741824\","
 		       "\"ephemeral-storage\":\"1073741824\"},\"requests\":{\"cpu\":\"500m\","
