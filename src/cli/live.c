@@ -44,7 +44,7 @@ const struct option live_wish_rows[LIVE_WISHES] = {
 	{ "environment", 'E', "NAME", "a language with packages of its own (vial env list)",
 	  offsetof(struct live_wish, environment), NULL },
 	{ "rewind", 0, NULL,
-	  "take back steps that crash, exit or hang, instead of losing it (Python, Ruby)",
+	  "take back steps that crash, exit or hang, instead of losing it (not JavaScript)",
 	  offsetof(struct live_wish, rewind), NULL },
 	{ "undo", 0, "N", "let so many good steps be taken back, too; implies --rewind (1)",
 	  offsetof(struct live_wish, undo), NULL },

@@ -110,6 +110,7 @@ const struct runtime runtime_bash = {
 	.run = (const char *const[]){ "%i", "%s", NULL },
 	.version = (const char *const[]){ "%i", "--version", NULL },
 	.limit_data = true,
+	.can_rewind = true,
 	.session = "/run/vial/boot/session.sh",
 	.package = "bash",
 	.read_error = read_shell_error,

@@ -58,6 +58,7 @@ void session_undo_post(struct exchange *x, void *arg)
 		return;
 	}
 	buf_printf(&request.message, ",\"steps\":%llu}\n", (unsigned long long)steps);
+	(void)snprintf(request.name, sizeof(request.name), "%llu", (unsigned long long)steps);
 	post(x, s, &request);
 }
 

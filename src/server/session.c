@@ -108,14 +108,18 @@ static int begin_rewind(struct interpreter *in, struct err *e)
 {
 	const struct session *s = in->session;
 	uint64_t files = s->limits.memory_bytes / 4;
-	char order[96];
+	auto_buf struct buf order = BUF_INIT(128);
 
-	(void)snprintf(order, sizeof(order),
-		       "{\"op\":\"rewind\",\"undo\":%llu,\"files\":%llu}\n",
-		       (unsigned long long)s->options.undo_max,
-		       (unsigned long long)(files < REWIND_FILES_MAX ? files : REWIND_FILES_MAX));
+	if (files > REWIND_FILES_MAX)
+		files = REWIND_FILES_MAX;
+	buf_printf(&order,
+		   session_takes_words(s) ? "rewind 0 %llu %llu"
+					  : "{\"op\":\"rewind\",\"undo\":%llu,\"files\":%llu}\n",
+		   (unsigned long long)s->options.undo_max, (unsigned long long)files);
+	if (session_takes_words(s))
+		buf_add(&order, "\0", 2); /* the end of one word, and another */
 	live_guard(in->live);
-	return live_send(in->live, order, strlen(order), e);
+	return live_send(in->live, buf_str(&order), order.len, e);
 }
 
 static void on_line(char *line, size_t len, void *arg)

@@ -44,7 +44,7 @@ struct step_request {
 	struct buf callbacks; /* the list; empty: as before */
 	uint64_t timeout_ms;  /* 0: the session's */
 	uint64_t calls_max;
-	char name[CHECKPOINT_NAME]; /* RESTORE, CHECKPOINT, FORGET */
+	char name[CHECKPOINT_NAME]; /* RESTORE, CHECKPOINT, FORGET; UNDO: how many */
 	bool has_policy;      /* in the message; */
 	struct buf policy;    /* the same once more, empty: none from here on */
 	struct snippet *snippet; /* it came by another system's route; NULL: not */

@@ -216,7 +216,11 @@ static int send_step(struct step *step, struct err *e)
 	struct interpreter *in = step->session->interpreter;
 
 	if (session_takes_words(step->session)) {
-		buf_printf(&message, "%" PRIu64, step->number);
+		if (r->op == OP_RUN)
+			buf_printf(&message, "%" PRIu64, step->number);
+		else
+			buf_printf(&message, "%s %" PRIu64 " %s", ops[r->op], step->number,
+				   r->name);
 		buf_add_char(&message, '\0');
 		buf_add(&message, buf_str(&r->code), r->code.len);
 		buf_add_char(&message, '\0');

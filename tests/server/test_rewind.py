@@ -332,6 +332,40 @@ class Ruby(Case):
         self.assert_taken_back(self.step(python, "import os; os._exit(1)"))
 
 
+class Bash(Case):
+    def said(self, session, code):
+        return self.step(session, code)["stdout"]
+
+    def test_bad_ends_undo_and_checkpoints(self):
+        session = self.open("bash", rewind={"undo": 2})
+        self.step(session, "x=1; f() { echo f$x; }; echo one >f; cd /tmp; cd -")
+        for bad, members in (("exit 3", {"exit_code": 3}), ("kill -KILL $BASHPID", {"signal": 9}),
+                             ("set -u; echo $nothing", {"exit_code": 1})):
+            self.assert_taken_back(self.step(session, "x=2; echo two >f; unset -f f; sleep 60 & " + bad),
+                                   **members)
+        self.assertEqual(self.said(session, "f; cat f; jobs"), "f1\none\n")
+        self.checkpoint(session, "a")
+        self.step(session, "x=5")
+        self.step(session, "x=6; trap 'echo bye' EXIT")
+        self.assert_taken_back(self.undo(session, 2))
+        self.assertEqual(self.said(session, "f; (exit 4); echo $?"), "f1\n4\n")
+        self.step(session, "x=9")
+        self.restore(session, "a")
+        self.assertEqual(self.said(session, "f; trap"), "f1\n" + self.said(session, "trap"))
+
+    def test_a_copy_is_the_shell(self):
+        session = self.open("bash", rewind=True)
+        self.step(session, "x=1; exit 1")
+        result = self.step(session, "y=2; sleep 60", timeout=0.5)
+        self.assertEqual((result["state"], result["interrupted"]), ("kept", True))
+        self.assertEqual(self.said(session, "set -e; false; echo no"), "")
+        self.assertEqual(self.said(session, "echo $y $(echo sub) | cat"), "2 sub\n")
+        self.step(session, "sleep 60 &")
+        self.assertEqual(self.step(session, "true")["rewind"], "unavailable: child processes are running")
+        self.step(session, "kill $!; wait")
+        self.assertEqual(self.step(session, "true")["rewind"], "ready")
+
+
 class Model(Case):
     """Random steps, bad ends, undos, checkpoints and restores: REWIND_SEQUENCES of them."""
 

@@ -184,7 +184,7 @@ class Sandbox:
             policy: what the code may import and do; see docs/POLICY.md.
             allow_hosts: hosts that it may reach, as for run().
             rewind: a step that crashes, exits or hangs is taken back, and the session goes on
-                (Python and Ruby; a step then costs a fork).  `{"undo": 5}`: so are, when asked
+                (not JavaScript; a step then costs a fork).  `{"undo": 5}`: so are, when asked
                 to, the last five good ones, instead of one.
         """
         request = self._defaults.session_request(language, environment, files, env, timeout, limits,

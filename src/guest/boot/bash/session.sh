@@ -57,17 +57,18 @@ __vial_on_int='if [[ $__vial_busy ]]; then
 fi'
 
 # Comes before `set -e` ends the shell; where the step itself has returned, that is enough.
-__vial_on_err='if [[ $- == *e* && $BASHPID == "$$" ]]; then
+__vial_on_err='if [[ $- == *e* && $BASHPID == "$__vial_self" ]]; then
   ((${#BASH_SOURCE[@]} > 1)) && builtin return
   __vial_flags=$-
   builtin set +e
 fi'
 
 __vial_on_exit='__vial_status=$?
-if [[ $__vial_id && $BASHPID == "$$" ]]; then
+if [[ $__vial_id && $BASHPID == "$__vial_self" ]]; then
   builtin set +eu
   __vial_last; builtin eval "$__vial_exit"
-  __vial_say "\"exit_code\": $__vial_status"
+  [[ $__vial_rewinds ]] && __vial_rewind covered || # else whoever takes over tells of it
+    __vial_say "\"exit_code\": $__vial_status"
 fi'
 
 # What the program has trapped, in REPLY; nothing if that is ours.
@@ -103,11 +104,28 @@ __vial_end() {
   [[ $__vial_code != *trap* ]] || __vial_take_traps
   builtin unset -f exec # `builtin exec` would redirect nothing
   builtin enable builtin enable eval exec exit printf read return set source trap unset
-  if [[ $__vial_interrupted ]]; then
-    __vial_say '"status": 130, "interrupted": true'
-  else
-    __vial_say "\"status\": $__vial_status"
+  local said="\"status\": $__vial_status"
+  [[ ! $__vial_interrupted ]] || said='"status": 130, "interrupted": true'
+  if [[ $__vial_rewinds ]]; then
+    __vial_rewind done __vial_why
+    [[ ! $__vial_why ]] || said+=", \"rewind\": \"$__vial_why\""
   fi
+  __vial_say "$said"
+  [[ ! $__vial_rewinds ]] || __vial_rewind trim
+}
+
+# ---- what can be gone back to ----------------------------------------------------------------
+
+# Returns late in a copy that goes on as the session (src/guest/rewind).
+__vial_order() { # OP ID [ARGUMENT...]
+  if [[ $1 == rewind ]]; then
+    builtin enable -f "${__vial_step%/*}/rewind.so" __vial_rewind || builtin return
+    __vial_rewinds=1
+    __vial_rewind start 250 "$3" "$4"
+  elif [[ $__vial_rewinds ]]; then
+    __vial_rewind order "$1" "$2" "$3"
+  fi
+  __vial_self=$BASHPID
 }
 
 __vial_hide "$VIAL_SESSION_FD" 250
@@ -118,14 +136,22 @@ eval "exec $VIAL_SESSION_FD<&-"
 unset VIAL_SESSION_FD
 __vial_step=${BASH_SOURCE%/*}/step.sh
 __vial_id='' __vial_status=0 __vial_busy='' __vial_options=''
-__vial_exit='' __vial_err='' __vial_debug=''
+__vial_exit='' __vial_err='' __vial_debug='' __vial_rewinds='' __vial_why='' __vial_self=$BASHPID
 BASH_ARGV0=bash
 set -E # functions and subshells have the trap for ERR, too
 builtin trap "$__vial_on_int" INT
 builtin printf '{"op": "ready"}\n' >&250
 
 # It ends when `set -n` or a function named `builtin` keeps it from doing its work.
-until __vial_read; __vial_new=$REPLY; __vial_read; [[ $__vial_new != +([0-9]) ]]; do
+until __vial_read; __vial_new=$REPLY; __vial_read; [[ $__vial_new != *([a-z])?( )+([0-9])* ]]; do
+  if [[ $__vial_new == [a-z]* ]]; then
+    IFS=' ' builtin read -r -a __vial_words <<<"$__vial_new"
+    __vial_order "${__vial_words[@]}"
+    continue
+  elif [[ $__vial_rewinds ]] && ! __vial_rewind begin "$__vial_new"; then
+    __vial_self=$BASHPID # the step has been, and is no more
+    continue
+  fi
   __vial_begin "$__vial_new" "$REPLY"
   __vial_busy=1
   builtin source "$__vial_step"
