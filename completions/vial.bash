@@ -207,10 +207,11 @@ _vial() {
 		case $prev in
 		--config | --socket) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 		--set) mapfile -t COMPREPLY < <(compgen -S = -W "$(_vial_settings)" -- "$cur") ;;
+		--allow-weak) mapfile -t COMPREPLY < <(compgen -W "$layers" -- "$cur") ;;
 		--log-format) mapfile -t COMPREPLY < <(compgen -W 'text json' -- "$cur") ;;
 		--log-level) mapfile -t COMPREPLY < <(compgen -W 'error warn info debug' -- "$cur") ;;
 		--listen | --armed | --max | --queue | --renew-runs | --renew-time) ;;
-		*) mapfile -t COMPREPLY < <(compgen -W '--socket --listen --armed --max --queue --renew-runs --renew-time --log-format --log-level --set --config --help' -- "$cur") ;;
+		*) mapfile -t COMPREPLY < <(compgen -W '--socket --listen --armed --max --queue --renew-runs --renew-time --allow-weak --log-format --log-level --set --config --help' -- "$cur") ;;
 		esac
 		;;
 	top)

@@ -64,6 +64,33 @@ static void print_layers(const struct vial_layer *layers, size_t count)
 	table_print(&t, stdout);
 }
 
+/* How much of a sandbox there is here, in a word. */
+static const struct {
+	const char *name, *means;
+} tiers[] = {
+	{ "full", "namespaces, a uid and a cgroup for each sandbox" },
+	{ "user", "namespaces for each sandbox, without a uid or a cgroup of its own" },
+	{ "bare", "no namespaces: Landlock, a filter and rlimits" },
+	{ "none", "no sandbox can be made" },
+};
+
+enum { TIER_FULL, TIER_USER, TIER_BARE, TIER_NONE };
+
+static int tier_of(const struct vial_layer *layers, size_t count)
+{
+	int tier = TIER_FULL;
+
+	for (size_t i = 0; i < count; i++) {
+		bool is_missing = layers[i].state == VIAL_MISSING;
+		int without = strcmp(layers[i].name, "namespaces") == 0 ? TIER_BARE
+			      : strcmp(layers[i].name, "creds") == 0    ? TIER_NONE
+			      : layers[i].required                      ? TIER_USER
+									: TIER_FULL;
+		tier = is_missing && without > tier ? without : tier;
+	}
+	return tier;
+}
+
 static void print_verdict(const struct vial_layer *layers, size_t count)
 {
 	const char *red = term_style(stdout, TERM_RED), *green = term_style(stdout, TERM_GREEN);
@@ -76,7 +103,12 @@ static void print_verdict(const struct vial_layer *layers, size_t count)
 		if (is_fatal(&layers[i]))
 			buf_printf(&fatal, "%s%s", fatal.len ? "," : "", layers[i].name);
 	}
-	if (fatal.len)
+	int tier = tier_of(layers, count);
+
+	(void)printf("Tier: %s (%s).\n", tiers[tier].name, tiers[tier].means);
+	if (tier == TIER_NONE)
+		(void)printf("%sNothing runs here.%s\n", red, plain);
+	else if (fatal.len)
 		(void)printf("%sRuns are refused here%s unless you accept less: --allow-weak %s\n",
 			     red, plain, buf_str(&fatal));
 	else if (weak)
@@ -94,6 +126,7 @@ static void print_json(const struct vial_layer *layers, size_t count, bool ok)
 	json_open(&j, NULL, '{');
 	json_string(&j, "version", vial_version());
 	json_bool(&j, "ok", ok);
+	json_string(&j, "tier", tiers[tier_of(layers, count)].name);
 	json_open(&j, "layers", '[');
 	for (size_t i = 0; i < count; i++) {
 		json_open(&j, NULL, '{');

@@ -2,6 +2,7 @@
 
 #include "base/message.h"
 #include "base/sys.h"
+#include "engine/bare.h"
 #include "engine/cgroup.h"
 #include "engine/steps.h"
 #include "engine/zygote.h"
@@ -34,6 +35,7 @@ struct box {
 	int net_maker;      /* pidfd; -1: done, or not needed */
 	int net_user_ns;    /* what it joins */
 	int dumpable;       /* were we, before it began */
+	struct bare *bare;  /* NULL: it has namespaces */
 	bool was_entered;   /* by a guest, which may have left somebody inside */
 };
 
@@ -100,9 +102,13 @@ void box_close_workspace(struct box *box)
 		(void)close(take_fd(&box->workspace));
 }
 
+/* Without a pid namespace it is init who ends the others: so it must live to see our end of the
+ * channel close. */
 void box_kill(struct box *box)
 {
-	if (box->init_fd >= 0)
+	if (box->bare)
+		(void)shutdown(box->channel, SHUT_WR);
+	else if (box->init_fd >= 0)
 		(void)pidfd_send_signal(box->init_fd, SIGKILL, NULL, 0);
 }
 
@@ -149,12 +155,18 @@ void box_free(struct box *box)
 	if (box->shared && box->shared->listener >= 0)
 		(void)close(box->shared->listener);
 	shared_free(box->shared);
+	bare_free(box->bare);
 	free(box);
 }
 
 int box_workspace(const struct box *box)
 {
 	return box->workspace;
+}
+
+pid_t box_init(const struct box *box)
+{
+	return box->init;
 }
 
 int box_pidfd(const struct box *box)
@@ -262,6 +274,22 @@ static struct box *box_new(const struct lease *lease, int *far_channel, int *far
 	return take_ptr(&box);
 }
 
+/* Takes the box, when that worked. */
+static int create_bare(struct box **ret, struct box **box, const struct box_spec *spec, int channel,
+		       int gate, struct err *e)
+{
+	struct box_spec own = *spec;
+
+	own.bare_memory = (*box)->bare = bare_new();
+	if (!own.bare_memory)
+		return err_sys(e, "box");
+	(*box)->init = slot_clone(&(*box)->init_fd, &own, channel, gate, 0, e);
+	if ((*box)->init < 0)
+		return -1;
+	*ret = take_ptr(box);
+	return 0;
+}
+
 int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 {
 	auto_close int far_end = -1, far_gate = -1;
@@ -276,6 +304,8 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 	if (!box->shared)
 		return err_sys(e, "box");
 	box->shared->listener = -1;
+	if (spec->bare)
+		return create_bare(ret, &box, spec, far_end, far_gate, e);
 	box->init = slot_clone(&box->init_fd, spec, far_end, far_gate, 0, e);
 	if (box->init < 0)
 		return -1;
@@ -360,6 +390,10 @@ static void take_descriptors(struct box *box, struct msghdr *msg)
 		return;
 	size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	memcpy(got, CMSG_DATA(c), count * sizeof(int));
+	if (box->bare && count == 1) {
+		box->workspace = got[0];
+		return;
+	}
 	if (count < NS_NET + 1) { /* our table was full: what fitted is of no use */
 		while (count > 0)
 			(void)close(got[--count]);
@@ -419,17 +453,6 @@ _Noreturn static void spawner_fail(const struct spawn *s, struct err *e)
 	_exit(125);
 }
 
-/* Die before the keeper does.  Written with the host's own power, where there is any, so that the
- * guest cannot take it back. */
-static int set_oom_score(struct err *e)
-{
-	auto_close int fd = SYS(open, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || SYS(write, fd, "500", 3) < 0)
-		return err_sys(e, "oom_score_adj");
-	return 0;
-}
-
 /*
  * The spawner: joins the slot, clones the guest as the keeper's own child, and
  * ends.  It shares the keeper's descriptor table, so the guest's pidfd appears
@@ -482,7 +505,7 @@ static void spawner_main(void *arg)
 	guest.entry_fds = entries;
 	guest.entry_count = guest.cgroup ? cgroup_entries(entries, guest.cgroup, false) : 0;
 
-	if (set_oom_score(&e) < 0)
+	if (oom_volunteer(&e) < 0) /* with the host's own power, where there is any */
 		spawner_fail(s, &e);
 	/* The user namespace first: it brings the capabilities that the others ask for. */
 	for (int i = 0; i < NS_COUNT_; i++) {
@@ -505,8 +528,7 @@ static void spawner_main(void *arg)
 	_exit(0);
 }
 
-/* The pipe ends with exec, or with death: the guest's own affair.  A message is a failure. */
-static int await_exec(int status, struct err *e)
+int guest_await_exec(int status, struct err *e)
 {
 	struct err failed;
 	ssize_t n;
@@ -559,6 +581,8 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
 		.stack_size = sizeof(stack),
 	};
 
+	if (box->bare)
+		return bare_spawn(ret, box->bare, box->channel, spec, e);
 	end_net(box);
 	if (!box->share_network && box->ns[NS_NET] < 0) {
 		errno = -box->shared->net;
@@ -582,7 +606,7 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
 
 	box->was_entered = true;
 	struct guest guest = box->shared->guest;
-	if (await_exec(status, e) < 0 || !box_is_sealed(box, e) ||
+	if (guest_await_exec(status, e) < 0 || !box_is_sealed(box, e) ||
 	    (guest.pidfd < 0 && err_set(e, ERR_SYS, "the spawner died") < 0)) {
 		guest_done(&guest);
 		return -1;

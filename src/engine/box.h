@@ -37,6 +37,8 @@ int box_workspace(const struct box *box);
 /* The socket that listens inside, as the spec has it.  Waits until its network is made. */
 int box_take_listener(struct box *box, struct err *e) MUST_USE;
 
+pid_t box_init(const struct box *box); /* its pid 1, as we call it; 0: somebody else made it */
+
 /* Readable when pid 1, and with it everything inside, is dead.  Borrowed. */
 int box_pidfd(const struct box *box);
 

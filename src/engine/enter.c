@@ -133,6 +133,13 @@ static int become_root(struct enter *in, struct err *e)
 	return creds_become_root(in->lease, e);
 }
 
+/* Without a user namespace there is no bounding set to lower: no_new_privs must do. */
+static int drop_held_caps(struct enter *in, struct err *e)
+{
+	(void)in;
+	return creds_drop_caps(e);
+}
+
 struct step {
 	const char *name;
 	int (*apply)(struct enter *in, struct err *e);
@@ -151,6 +158,14 @@ static const struct step guest_steps[] = {
 	{ 0 },
 };
 
+/* The same without namespaces: init was sealed before it forked us (bare.c). */
+static const struct step bare_steps[] = {
+	{ "session", new_session },  { "caps", drop_held_caps },
+	{ "cwd", change_dir },       { "landlock", restrict_files },
+	{ "fds", arrange_fds },      { "rlimit", set_rlimits },
+	{ "seccomp", filter_calls }, { 0 },
+};
+
 /* A process of ours that works inside a nest: its power ends at that nest's user namespace. */
 static const struct step trusted_steps[] = {
 	{ "session", new_session },
@@ -165,9 +180,11 @@ int guest_enter(const struct lease *lease, const struct guest_spec *guest, int s
 		int gate_fd, struct err *e)
 {
 	struct enter in = { lease, guest, status_fd, gate_fd };
+	const struct step *step = guest->is_trusted ? trusted_steps
+				  : guest->is_bare  ? bare_steps
+						    : guest_steps;
 
-	for (const struct step *step = guest->is_trusted ? trusted_steps : guest_steps; step->name;
-	     step++)
+	for (; step->name; step++)
 		if (step->apply(&in, e) < 0)
 			return err_context(e, "%s", step->name);
 	return 0;

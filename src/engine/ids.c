@@ -75,18 +75,17 @@ static void choose_range(struct ids *ids, uid_t base)
 }
 
 /* A directory only we can write: a lock file elsewhere could be somebody's trap. */
-static int open_lock_dir(struct err *e)
+static int open_lock_dir(char path[112], struct err *e)
 {
-	char path[128];
 	struct stat st;
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 
 	if (geteuid() == 0)
-		(void)snprintf(path, sizeof(path), "/run/vial");
+		(void)snprintf(path, 112, "/run/vial");
 	else if (runtime && runtime[0] == '/')
-		(void)snprintf(path, sizeof(path), "%.100s/vial", runtime);
+		(void)snprintf(path, 112, "%.100s/vial", runtime);
 	else
-		(void)snprintf(path, sizeof(path), "/tmp/vial-%u", geteuid());
+		(void)snprintf(path, 112, "/tmp/vial-%u", geteuid());
 
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, "%s", path);
@@ -101,7 +100,7 @@ static int open_lock_dir(struct err *e)
 int ids_open(struct ids *ret, uid_t base, struct err *e)
 {
 	struct ids ids = { .lock_fd = -1, .count = IDS_COUNT, .why = "" };
-	auto_close int dir = open_lock_dir(e);
+	auto_close int dir = open_lock_dir(ids.place, e);
 
 	if (dir < 0)
 		return -1;

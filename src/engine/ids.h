@@ -25,6 +25,7 @@ struct ids {
 	uid_t base;
 	unsigned count;
 	const char *why;    /* why not own_uids, for people */
+	char place[112];    /* the directory of the leases; ours alone */
 };
 
 struct lease {

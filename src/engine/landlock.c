@@ -117,3 +117,20 @@ int landlock_restrict(const struct landlock_rule *rules, size_t count, int abi, 
 		return err_sys(e, "landlock: restrict");
 	return 0;
 }
+
+int landlock_scope_signals(struct err *e)
+{
+	const struct ruleset_attr attr = { .scoped = SCOPE_SIGNAL };
+	int abi = landlock_abi();
+	auto_close int fd = -1;
+
+	if (abi < LANDLOCK_ABI_SCOPED)
+		return err_set(e, ERR_HOST, "landlock: ABI %d, where %d (Linux 6.12) is needed",
+			       abi, LANDLOCK_ABI_SCOPED);
+	fd = SYS(sys_landlock_create_ruleset, &attr, sizeof(attr), 0);
+	if (fd < 0)
+		return err_sys(e, "landlock: ruleset");
+	if (SYS(restrict_self, fd, abi) < 0)
+		return err_sys(e, "landlock: restrict");
+	return 0;
+}

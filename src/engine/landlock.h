@@ -31,6 +31,12 @@ enum { LANDLOCK_ABI_USABLE = 2 };
 /* The kernel's ABI version; 0 when Landlock is absent or off. */
 int landlock_abi(void);
 
+/* From which on signals can be kept in. */
+enum { LANDLOCK_ABI_SCOPED = 6 };
+
+/* Child side: signals leave neither this process nor those it will fork.  Files are as before. */
+int landlock_scope_signals(struct err *e) MUST_USE;
+
 /* Child side, in the sandbox's root, after no_new_privs.  No malloc. */
 int landlock_restrict(const struct landlock_rule *rules, size_t count, int abi,
 		      struct err *e) MUST_USE;

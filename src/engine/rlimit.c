@@ -4,9 +4,11 @@
  * Never RLIMIT_AS: it counts address space that is only reserved, and aborts
  * node and Go.  RLIMIT_DATA is what lets a language raise its own MemoryError.
  */
+#include "base/own.h"
 #include "base/sys.h"
 #include "engine/steps.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 
 #define STACK_BYTES (8u << 20)
@@ -24,7 +26,7 @@ int rlimit_apply(const struct guest_spec *guest, const struct lease *lease, stru
 	/* SIGXCPU a second before SIGKILL; the keeper's own clock is finer than both. */
 	uint64_t cpu = lim->cpu_ms / 1000 + 1;
 	/* Counted per user and namespace; without uids of its own, pid 1 counts with the guest. */
-	uint64_t processes = lim->processes + (lease->own_uids ? 0 : 1);
+	uint64_t processes = lim->processes + (lease->own_uids ? 0 : 1) + guest->other_processes;
 	const struct rule rules[] = {
 		{ "core", RLIMIT_CORE, 1,
 		  1 }, /* too little for any; none would still start a piped helper */
@@ -53,5 +55,15 @@ int rlimit_apply(const struct guest_spec *guest, const struct lease *lease, stru
 		if (SYS(setrlimit, rules[i].resource, &want) < 0)
 			return err_sys(e, "%s", rules[i].name);
 	}
+	return 0;
+}
+
+/* Raising it takes no power, and lowering it again takes that of who raised it. */
+int oom_volunteer(struct err *e)
+{
+	auto_close int fd = SYS(open, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || SYS(write, fd, "500", 3) < 0)
+		return err_sys(e, "oom_score_adj");
 	return 0;
 }

@@ -2,6 +2,7 @@
 
 #include "base/own.h"
 #include "base/sys.h"
+#include "engine/census.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 enum { P_OUT, P_ERR, P_GUEST, P_CANCEL, P_OOM, P_STDIN, P_SOURCE, P_COUNT_ };
 
 #define DISK_CHECK_MS 100
+#define CENSUS_MS     50
 
 enum { CHUNK = 65536 };
 
@@ -30,7 +32,8 @@ struct run {
 	char *source, *chunk; /* CHUNK bytes each: on the stack they would be touched unused */
 	int oom; /* tells that memory ran out; borrowed, -1: none */
 	short oom_events;
-	uint64_t start_us, disk_check_us;
+	uint64_t start_us, disk_check_us, census_check_us;
+	struct census census; /* the last one, where there is no cgroup */
 	struct workspace_size disk_base[RUN_WATCH_MAX];
 	struct run_end end;
 	bool over, stolen;
@@ -136,14 +139,35 @@ static void stop(struct run *r, enum run_how how, const char *limit)
 	r->over = true;
 }
 
+/* What is slow to count is counted less often: at most a tenth of our time. */
+static uint64_t due_again(uint64_t began, uint64_t every_ms)
+{
+	uint64_t cost = now_us() - began;
+
+	return began + (cost * 10 > every_ms * 1000 ? cost * 10 : every_ms * 1000);
+}
+
 static uint64_t cpu_used_us(const struct run *r)
 {
 	struct cgroup_usage usage;
 	struct err ignored;
 
-	if (!r->spec->cgroup || cgroup_usage(&usage, r->spec->cgroup, &ignored) < 0)
-		return 0;
-	return usage.cpu_us;
+	if (!r->spec->cgroup)
+		return r->census.cpu_us;
+	return cgroup_usage(&usage, r->spec->cgroup, &ignored) < 0 ? 0 : usage.cpu_us;
+}
+
+/* What a cgroup would see to. */
+static void check_census(struct run *r, uint64_t now)
+{
+	const struct limits *lim = r->spec->limits;
+
+	r->census = census_take(r->guest.pid, box_init(r->box), lim->memory_bytes);
+	if (r->census.memory_bytes > lim->memory_bytes)
+		stop(r, RUN_OUT_OF_MEMORY, "memory");
+	if (r->census.processes > r->end.processes)
+		r->end.processes = r->census.processes;
+	r->census_check_us = due_again(now, CENSUS_MS);
 }
 
 /* A run that lost a process to its memory limit is over, whichever process it was: with cgroup v2
@@ -173,10 +197,7 @@ static void check_disk(struct run *r, uint64_t now)
 			return;
 		}
 	}
-	/* A tree that is slow to count is counted less often: at most a tenth of our time. */
-	uint64_t cost = now_us() - now;
-	r->disk_check_us =
-		now + (cost * 10 > DISK_CHECK_MS * 1000 ? cost * 10 : DISK_CHECK_MS * 1000);
+	r->disk_check_us = due_again(now, DISK_CHECK_MS);
 }
 
 /* Enforce what is due; returns the time until something may be due again, in ms. */
@@ -189,6 +210,13 @@ static int check_limits(struct run *r)
 	if (now >= deadline) {
 		stop(r, RUN_TIMED_OUT, "timeout");
 		return 0;
+	}
+	if (!r->spec->cgroup) {
+		if (now >= r->census_check_us)
+			check_census(r, now);
+		if (r->over)
+			return 0;
+		next = r->census_check_us < next ? r->census_check_us : next;
 	}
 	/* CPU time cannot be used up sooner than all its cores allow: look again then. */
 	uint64_t elapsed = now - r->start_us, speed = lim->cpu_millicores;
@@ -407,6 +435,7 @@ int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest,
 		r.oom = cgroup_oom_fd(guest->cgroup, &r.oom_events);
 	feed(&r); /* a short input is there before its reader */
 
+	r.census_check_us = now_us() + CENSUS_MS * 1000;
 	r.start_us = now_us(); /* what the guest's entry costs is part of its time */
 	if (box_spawn(&r.guest, box, guest, e) < 0)
 		return -1;

@@ -5,10 +5,10 @@
  * packages.
  *
  * seccomp.def is an allow-list with a reason per row, seccomp_server.def and seccomp_egress.def
- * are others, and seccomp_zygote.def is what differs from the first.  Each is compiled to BPF at
- * build time by seccomp_gen.c (libseccomp for the numbers), so that a run pays one system call and
- * no library.  What is not listed answers ENOSYS, so that libc falls back; what must look
- * forbidden answers EPERM; foreign ABIs (x32, i386) are refused.
+ * are others, seccomp_zygote.def and seccomp_bare.def are what differs from the first.  Each is
+ * compiled to BPF at build time by seccomp_gen.c (libseccomp for the numbers), so that a run pays
+ * one system call and no library.  What is not listed answers ENOSYS, so that libc falls back; what
+ * must look forbidden answers EPERM; foreign ABIs (x32, i386) are refused.
  */
 #include "base/err.h"
 
@@ -22,6 +22,9 @@
  */
 extern const struct sock_fprog seccomp_guest, seccomp_zygote, seccomp_forked, seccomp_server,
 	seccomp_egress;
+
+/* Generated: a guest's without namespaces (bare.c). */
+extern const struct sock_fprog seccomp_bare;
 
 /* Child side: install for this process and all it will become.  Needs no_new_privs. */
 int seccomp_install(const struct sock_fprog *prog, struct err *e) MUST_USE;

@@ -1,8 +1,9 @@
 /*
  * seccomp_gen - compile a table of system calls to BPF; runs at build time, prints a C file.
  *
- *   seccomp-gen [guest|zygote|forked|server [ARCH]]   the guest's by default; ARCH as libseccomp
- *                                                     names it, by default this machine's
+ *   seccomp-gen [guest|zygote|forked|bare|server|egress [ARCH]]
+ *
+ * The guest's by default; ARCH as libseccomp names it, by default this machine's.
  *
  * libseccomp knows the numbers of the calls.  The program is our own, because
  * what a sandbox pays is the installation: the kernel runs the filter once for
@@ -114,6 +115,10 @@ static const struct row zygote_rows[] = {
 #include "engine/seccomp_zygote.def"
 };
 
+static const struct row bare_rows[] = {
+#include "engine/seccomp_bare.def"
+};
+
 static const struct row server_rows[] = {
 #include "engine/seccomp_server.def"
 };
@@ -158,6 +163,8 @@ static const struct table {
 	/* On top of the zygote's this makes the guest's. */
 	{ "forked", "seccomp.def", guest_rows, ARRAY_LEN(guest_rows), NULL, 0, zygote_rows,
 	  ARRAY_LEN(zygote_rows) },
+	{ "bare", "seccomp_bare.def", bare_rows, ARRAY_LEN(bare_rows), guest_rows,
+	  ARRAY_LEN(guest_rows), NULL, 0 },
 	{ "server", "seccomp_server.def", server_rows, ARRAY_LEN(server_rows), NULL, 0, NULL, 0 },
 	{ "egress", "seccomp_egress.def", egress_rows, ARRAY_LEN(egress_rows), NULL, 0, NULL, 0 },
 };
@@ -652,7 +659,7 @@ int main(int argc, char **argv)
 		if (strcmp(tables[i].name, argv[1]) == 0)
 			table = &tables[i];
 	if (!table)
-		die("no such table; say guest, zygote, forked or server");
+		die("no such table; say guest, zygote, forked, bare, server or egress");
 	if (arch == 0 || !(arch & __AUDIT_ARCH_LE))
 		die("cannot compile for %s", argc > 2 ? argv[2] : "this machine");
 	read_table(table, arch);

@@ -3,6 +3,7 @@
  */
 #include "base/own.h"
 #include "base/sys.h"
+#include "engine/bare.h"
 #include "engine/steps.h"
 
 #include <linux/capability.h>
@@ -56,21 +57,24 @@ pid_t slot_clone(int *ret_pidfd, const struct box_spec *spec, int channel, int g
 	AUTO(disguise_leave) struct disguise disguise;
 	int pidfd = -1;
 	struct clone_args args = {
-		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND | CLONE_NEWUSER | CLONE_NEWPID |
-			 CLONE_NEWNS | CLONE_NEWIPC | more_flags,
+		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND | more_flags,
 		.pidfd = (uintptr_t)&pidfd,
 	};
 
+	if (!spec->bare)
+		args.flags |= CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC;
 	/* A nest has named the host; nobody inside can name it again. */
-	if (!spec->in_nest)
+	if (!spec->bare && !spec->in_nest)
 		args.flags |= CLONE_NEWUTS;
 	if (disguise_enter(&disguise, spec->lease, e) < 0)
 		return -1;
 	pid_t pid = SYS(sys_clone3, &args);
+	if (pid == 0 && spec->bare)
+		bare_main(spec, channel, gate);
 	if (pid == 0)
 		init_main(spec, channel, gate);
 	if (pid < 0) {
-		err_sys(e, "new namespaces");
+		err_sys(e, spec->bare ? "fork" : "new namespaces");
 		e->code = ERR_HOST;
 		return -1;
 	}

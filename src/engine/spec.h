@@ -77,6 +77,8 @@ struct mount_spec {
 	uint64_t bytes, files; /* MOUNT_TMPFS: its limits; MOUNT_TEXT: the length */
 };
 
+struct bare;
+
 struct box_spec {
 	const struct lease *lease;
 	const struct mount_spec *mounts;
@@ -90,6 +92,8 @@ struct box_spec {
 	bool is_nest;          /* others are made inside it: every sandbox's uid is known there */
 	bool in_nest;          /* made inside one: the tree is there, `mounts` go on top of it */
 	unsigned weak;         /* layers that may be missing */
+	const char *bare; /* no namespaces, and no mounts: a directory that will be made for it */
+	struct bare *bare_memory; /* set by box_create() */
 };
 
 /* Where a guest finds its control socket: above what a program gets by itself. */
@@ -113,6 +117,8 @@ struct guest_spec {
 	bool control_survives;   /* ... and an exec */
 	bool keeps_signals;      /* what it catches and ignores is its own already */
 	bool will_exec;          /* later than at once, as with `argv` */
+	bool is_bare;            /* its box is */
+	uint64_t other_processes; /* of its uid, and in no namespace of their own */
 	bool is_trusted;         /* part of us: keeps its power over the box, and is not confined */
 	int (*main)(void);       /* instead of argv: a function of ours */
 };

@@ -40,6 +40,9 @@ int creds_drop_for_good(struct err *e) MUST_USE; /* all there are: bounding set,
 /* ---- rlimit.c ---- */
 int rlimit_apply(const struct guest_spec *guest, const struct lease *lease, struct err *e) MUST_USE;
 
+/* Die before the keeper does. */
+int oom_volunteer(struct err *e) MUST_USE;
+
 /* ---- fds.c ---- */
 /* Close all from `first` on but those in `keep`, which is sorted on the way. */
 int fds_close_except(int first, int *keep, size_t count, struct err *e) MUST_USE;
@@ -65,5 +68,8 @@ _Noreturn void init_main(const struct box_spec *spec, int channel, int gate);
 /* Become the guest: all but its first instruction.  On failure nothing of it may run. */
 int guest_enter(const struct lease *lease, const struct guest_spec *guest, int status_fd,
 		int gate_fd, struct err *e) MUST_USE;
+/* The keeper's side: the pipe ends with exec, or with death, the guest's own affair.  A message is
+ * a failure. */
+int guest_await_exec(int status, struct err *e) MUST_USE;
 _Noreturn void guest_main(const struct lease *lease, const struct guest_spec *guest, int status_fd,
 			  int gate_fd);

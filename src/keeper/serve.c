@@ -309,12 +309,15 @@ int serve_check_flag(const struct serve_flag *flag, struct err *e)
 	struct settings scratch = { 0 };
 	const struct setting_list *listen = &scratch.values.listen;
 	struct address ignored;
+	unsigned layers;
 
 	int checked = settings_default(&scratch, e);
 	if (checked == 0)
 		checked = settings_set(&scratch, flag->key, flag->value, NULL, e);
 	for (size_t i = 0; checked == 0 && i < listen->count; i++)
 		checked = address_parse(&ignored, listen->items[i], e);
+	if (checked == 0 && scratch.values.allow_weak)
+		checked = layers_parse(&layers, scratch.values.allow_weak, e);
 	settings_done(&scratch);
 	return checked;
 }
@@ -331,9 +334,14 @@ static int look_around(struct serve *s, struct environments *environments, struc
 		return -1;
 	const struct config_server *server = k->host->config->server;
 	if ((server->allow_weak && layers_parse(&k->weak, server->allow_weak, e) < 0) ||
-	    host_cgroups(&ignored, k->host, e) < 0 ||
-	    host_check_layers(k->host, k->weak, e) < 0)
+	    host_cgroups(&ignored, k->host, e) < 0)
 		return -1;
+	(void)host_is_bare(k->host); /* now, and not when the first sandbox cannot be made */
+	if (host_check_layers(k->host, k->weak, e) < 0)
+		return -1;
+	if (k->host->is_bare)
+		return err_set(e, ERR_HOST, "the daemon takes the namespaces layer: %s",
+			       k->host->why_bare);
 	s->reload.first = k->host->config;
 	k->sandboxes_max = (unsigned)server->max;
 	k->renew_forks = (unsigned)server->renew_runs;

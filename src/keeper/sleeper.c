@@ -80,7 +80,7 @@ static struct template_vars vars_of(const struct stem_plan *plan, const struct l
 	return (struct template_vars){
 		.tool = plan->tool,
 		.source = plan->runtime->source_name,
-		.output = PLAN_OUTPUT,
+		.output = "/tmp/" PLAN_OUTPUT,
 		.cache = plan->cache,
 		.memory_mb = lim->memory_bytes >> 20,
 	};

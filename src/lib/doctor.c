@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
@@ -58,6 +59,9 @@ static int probe_main(void)
 	/* Writable by the mount, refused by the probe's own Landlock rules alone. */
 	say("landlock",
 	    open("/dev/shm/probe", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) < 0 && errno == EACCES);
+	/* Where there are no namespaces, our filter alone refuses it. */
+	say("socket_errno", socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) < 0 ? errno : 0);
+	say("root_listed", open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC) >= 0);
 	say("mount_errno", mount("none", "/tmp", "tmpfs", 0, NULL) < 0 ? errno : 0);
 	say("end", 1);
 	return 0;
@@ -99,14 +103,20 @@ static int probe(struct posture *p, struct vial *host, struct vial_job *job, str
 	auto_buf struct buf ignored = BUF_INIT(4096);
 	struct run_end end;
 
+	if (host_is_bare(host) && host_check_bare(host, e) < 0)
+		return -1;
 	if (ids_lease(&lease, &host->ids, e) < 0 || plan_make(&plan, job, &lease, e) < 0)
 		return -1;
 	drop_rule(&plan, "/dev");
-	const struct box_spec spec = { .lease = &lease, .mounts = plan.mounts,
+	const struct box_spec spec = { .lease = &lease,
+				       .mounts = plan.mounts,
 				       .mount_count = plan.mount_count,
-				       .root_fd = plan.root_fd, .workspace = job->workdir,
-				       .workspace_writable = true, .weak = plan.weak };
-	if (cgroup_version(host->cgroups) != CGROUP_NONE &&
+				       .root_fd = plan.root_fd,
+				       .workspace = plan.workdir,
+				       .workspace_writable = true,
+				       .weak = plan.weak,
+				       .bare = plan.bare };
+	if (cgroup_version(host->cgroups) != CGROUP_NONE && !plan.bare &&
 	    cgroup_create(&cgroup, host->cgroups, lease.index, "", &job->limits, e) < 0)
 		return -1;
 	if (box_create(&box, &spec, e) < 0 || box_ready(box, e) < 0)
@@ -118,7 +128,8 @@ static int probe(struct posture *p, struct vial *host, struct vial_job *job, str
 				    .rules = plan.rules,
 				    .rule_count = plan.rule_count,
 				    .landlock_abi = host->landlock_abi,
-				    .seccomp = host->has_seccomp ? &seccomp_guest : NULL };
+				    .seccomp = plan_filter(&plan, host),
+				    .is_bare = plan.bare };
 	const struct run_io io = { .in_fd = -1, .cancel_fd = -1, .out = &p->said, .err = &ignored };
 	if (run_guest(&end, box, &guest, &io, true, e) < 0)
 		return -1;
@@ -166,8 +177,8 @@ static const char *namespace_fix(void)
 		    0 &&
 	    text.len && text.data[0] == '0')
 		return "sysctl -w kernel.unprivileged_userns_clone=1";
-	return "in a container: a seccomp profile that allows clone, unshare, mount and setns "
-	       "(docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined)";
+	return "in a container: a seccomp profile that allows clone, unshare, mount and setns, "
+	       "such as packaging/container/seccomp.json (docs/DEPLOYMENT.md, Containers)";
 }
 
 static const char *cgroup_fix(const struct vial *host)
@@ -178,12 +189,58 @@ static const char *cgroup_fix(const struct vial *host)
 			      : "systemd-run --user --scope -p Delegate=yes vial ...";
 }
 
+/* Where there are no namespaces: what stands in for a layer that takes them. */
+static bool judge_bare(enum layer layer, struct verdict *v, const struct vial *host,
+		       const struct posture *p)
+{
+	const char *fix = namespace_fix();
+
+	if (!host->is_bare || !p->ran)
+		return false;
+	switch (layer) {
+	case LAYER_NAMESPACES:
+		judge(v, false, fix,
+		      "%s; instead, signals stay inside and the filter refuses sockets: "
+		      "other processes and names of files are in sight",
+		      host->why_bare);
+		return true;
+	case LAYER_ROOT:
+		judge(v, false, "needs the namespaces layer", "%s",
+		      fact(p, "root_listed") || fact(p, "root_writable") || fact(p, "tmp_writable")
+			      ? "the host's tree"
+			      : "the host's tree; what may be opened in it, Landlock says");
+		return true;
+	case LAYER_CGROUP:
+		judge(v, false,
+		      "needs the namespaces layer; the container's own limits bound the sum",
+		      "rlimits, and a look at memory and CPU time twenty times a second");
+		return true;
+	case LAYER_CREDS:
+		judge(v,
+		      fact(p, "CapEff:") == 0 && fact(p, "CapPrm:") == 0 &&
+			      fact(p, "NoNewPrivs:") == 1,
+		      "", "no capability, and none to be had");
+		return true;
+	case LAYER_SECCOMP:
+		judge(v, fact(p, "Seccomp:") == 2 && fact(p, "socket_errno") == EACCES,
+		      "a kernel with CONFIG_SECCOMP_FILTER", "filter active");
+		return true;
+	case LAYER_PROC:
+		judge(v, false, "needs the namespaces layer", "the host's, read-only");
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void judge_layer(enum layer layer, struct verdict *v, const struct vial *host,
 			const struct posture *p)
 {
 	static const char *const versions[] = { "none", "v1", "v2" };
 	const char *why = p->ran ? "" : p->failed.msg;
 
+	if (judge_bare(layer, v, host, p))
+		return;
 	switch (layer) {
 	case LAYER_NAMESPACES:
 		judge(v, p->ran && fact(p, "pid") == 2, namespace_fix(), "%s",

@@ -2,10 +2,10 @@
  * execute - vial_run(): one job, one fresh sandbox, one result.
  */
 #include "engine/run.h"
-#include "engine/seccomp.h"
 #include "lib/outlet.h"
 #include "lib/result.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 struct execution {
@@ -17,6 +17,7 @@ struct execution {
 	struct box *box;
 	struct cgroup *cgroup, *compile_cgroup;
 	struct workspace workspace;
+	int bare_dir; /* the box's own, where that is a place on the host; else -1 */
 	struct timespec mark;
 	bool emptied; /* the run's group holds nobody any more */
 	struct outlet outlet; /* where hosts may be reached */
@@ -33,6 +34,8 @@ static void execution_done(struct execution *x)
 	cgroup_free(x->cgroup);
 	cgroup_free(x->compile_cgroup);
 	plan_done(&x->plan);
+	if (x->bare_dir >= 0)
+		(void)close(x->bare_dir);
 	lease_done(&x->lease); /* last: the names above are ours while we hold it */
 }
 
@@ -79,6 +82,14 @@ static int put_files(struct execution *x, struct err *e)
 	return 0;
 }
 
+/* Where a sandbox cannot be made because there are no namespaces, that is what is wrong. */
+static int explain_failure(struct execution *x, struct err *e)
+{
+	if (!x->plan.bare && e->code != ERR_LIMIT && host_is_bare(x->host))
+		(void)!host_check_layers(x->host, x->job->weak, e);
+	return -1;
+}
+
 /* The slot is built by its pid 1 while we make the cgroups. */
 static int prepare(struct execution *x, struct err *e)
 {
@@ -90,10 +101,11 @@ static int prepare(struct execution *x, struct err *e)
 		.mounts = x->plan.mounts,
 		.mount_count = x->plan.mount_count,
 		.root_fd = x->plan.root_fd,
-		.workspace = x->job->workdir,
+		.workspace = x->plan.workdir,
 		.workspace_writable = x->job->writable,
 		.share_network = x->job->network_host,
 		.weak = x->plan.weak,
+		.bare = x->plan.bare,
 	};
 	if (job_hosts(x->job)) {
 		x->spec.listen_port = EGRESS_PORT;
@@ -101,9 +113,15 @@ static int prepare(struct execution *x, struct err *e)
 	}
 	if (box_create(&x->box, &x->spec, e) < 0 || create_cgroups(x, e) < 0 ||
 	    (job_hosts(x->job) && outlet_start(&x->outlet, x->host, e) < 0) ||
-	    box_ready(x->box, e) < 0 ||
-	    (job_hosts(x->job) && outlet_open(&x->outlet, x->box, x->job, e) < 0))
+	    box_ready(x->box, e) < 0)
+		return explain_failure(x, e);
+	if ((job_hosts(x->job) && outlet_open(&x->outlet, x->box, x->job, e) < 0))
 		return -1;
+	if (x->plan.bare) {
+		x->bare_dir = open(x->plan.bare, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (x->bare_dir < 0)
+			return err_sys(e, "%.100s", x->plan.bare);
+	}
 	x->workspace =
 		(struct workspace){ box_workspace(x->box), x->lease.own_uids, x->lease.guest_uid };
 	return put_files(x, e);
@@ -113,11 +131,12 @@ static struct guest_spec guest_of(const struct execution *x)
 {
 	return (struct guest_spec){
 		.envp = (const char *const *)x->plan.env.items,
-		.cwd = x->job->workdir,
+		.cwd = x->plan.workdir,
 		.rules = x->plan.rules,
 		.rule_count = x->plan.rule_count,
 		.landlock_abi = x->host->landlock_abi,
-		.seccomp = x->host->has_seccomp ? &seccomp_guest : NULL,
+		.seccomp = plan_filter(&x->plan, x->host),
+		.is_bare = x->plan.bare,
 	};
 }
 
@@ -157,10 +176,13 @@ static int compile(struct execution *x, struct result *r, bool *ret_ok, struct e
 }
 
 /* The host directories this run may write to: their growth is watched. */
-static size_t watched(struct workspace ret[RUN_WATCH_MAX], const struct vial_job *job)
+static size_t watched(struct workspace ret[RUN_WATCH_MAX], const struct execution *x)
 {
+	const struct vial_job *job = x->job;
 	size_t count = 0;
 
+	if (x->bare_dir >= 0) /* no file system of its own has a size */
+		ret[count++] = (struct workspace){ .fd = x->bare_dir };
 	for (size_t i = 0; i < job->dir_count && count < RUN_WATCH_MAX; i++)
 		if (job->dirs[i].writable && (job->dirs[i].inside || job->writable))
 			ret[count++] = (struct workspace){ .fd = job->dirs[i].fd };
@@ -172,7 +194,7 @@ static int run(struct execution *x, struct result *r, struct err *e)
 	const struct vial_job *job = x->job;
 	struct guest_spec guest = guest_of(x);
 	struct workspace watch[RUN_WATCH_MAX];
-	size_t watch_count = watched(watch, job);
+	size_t watch_count = watched(watch, x);
 	struct limits limits = job->limits;
 
 	if (watch_count && limits.file_bytes > limits.workspace_bytes)
@@ -205,9 +227,12 @@ static int run(struct execution *x, struct result *r, struct err *e)
 
 int vial_run(const struct vial_result **ret, struct vial_job *job, struct vial_error *error)
 {
-	AUTO(execution_done) struct execution x = { .job = job, .host = job->host, .lease.fd = -1,
-					      .outlet = { .channel = -1, .pidfd = -1,
-							 .lease.fd = -1 } };
+	AUTO(execution_done)
+	struct execution x = { .job = job,
+			       .host = job->host,
+			       .lease.fd = -1,
+			       .bare_dir = -1,
+			       .outlet = { .channel = -1, .pidfd = -1, .lease.fd = -1 } };
 	auto_result struct result *r = NULL;
 	struct err *e = err_of(error);
 	bool go_on = true;

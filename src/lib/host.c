@@ -118,10 +118,19 @@ int host_found(struct host_found **ret, struct vial *host, struct err *e)
 /* Why a layer is missing here; NULL when it is not. */
 static const char *missing(const struct vial *host, enum layer layer)
 {
+	bool is_bare = host->tier_known && host->is_bare;
+
 	switch (layer) {
+	case LAYER_NAMESPACES:
+		return is_bare ? host->why_bare : NULL;
+	case LAYER_ROOT:
+	case LAYER_PROC:
+		return is_bare ? "takes namespaces" : NULL;
 	case LAYER_UID:
 		return host->ids.own_uids ? NULL : host->ids.why;
 	case LAYER_CGROUP:
+		if (is_bare)
+			return "takes namespaces";
 		return cgroup_version(host->cgroups) != CGROUP_NONE ? NULL
 								    : cgroup_why(host->cgroups);
 	case LAYER_SECCOMP:
@@ -131,26 +140,41 @@ static const char *missing(const struct vial *host, enum layer layer)
 	}
 }
 
-int host_check_layers(struct vial *host, unsigned weak, struct err *e)
+/* Once something is missing, all that is missing shall be said, and how to do without all of it. */
+static int refuse(struct vial *host, unsigned weak, struct err *e)
 {
 	auto_buf struct buf names = BUF_INIT(64), why = BUF_INIT(120);
 	struct cgroup_host *ignored;
 
-	if (!(weak & (1u << LAYER_CGROUP)) && host_cgroups(&ignored, host, e) < 0)
+	if (host_cgroups(&ignored, host, e) < 0)
 		return -1;
-
+	(void)host_is_bare(host);
 	for (int i = 0; i < LAYER_COUNT_; i++) {
-		const char *reason = weak & (1u << i) ? NULL : missing(host, i);
+		const char *reason = missing(host, i);
 		if (!reason)
 			continue;
-		buf_printf(&why, "%s%s: %s", names.len ? "; " : "", layer_rows[i].name, reason);
+		if (!(weak & (1u << i)))
+			buf_printf(&why, "%s%s: %s", why.len ? "; " : "", layer_rows[i].name,
+				   reason);
 		buf_printf(&names, "%s%s", names.len ? "," : "", layer_rows[i].name);
 	}
-	if (!names.len)
-		return 0;
 	return err_set(e, ERR_HOST,
 		       "missing here: %s%s (see 'vial doctor'; --allow-weak %s does without)",
 		       buf_str(&why), why.dropped ? "..." : "", buf_str(&names));
+}
+
+int host_check_layers(struct vial *host, unsigned weak, struct err *e)
+{
+	struct cgroup_host *ignored;
+
+	if (!(weak & (1u << LAYER_CGROUP)) && host_cgroups(&ignored, host, e) < 0)
+		return -1;
+	if (weak & (1u << LAYER_NAMESPACES) && host_is_bare(host) && host_check_bare(host, e) < 0)
+		return -1;
+	for (int i = 0; i < LAYER_COUNT_; i++)
+		if (!(weak & (1u << i)) && missing(host, i))
+			return refuse(host, weak, e);
+	return 0;
 }
 
 int host_toolchain(struct toolchain *ret, const struct vial *host, const struct runtime *rt,

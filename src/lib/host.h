@@ -32,12 +32,14 @@ struct vial {
 	struct reach *reach;  /* likewise, of hosts */
 	struct ids ids;
 	struct cgroup_host *cgroups; /* NULL until host_cgroups() was asked */
-	pthread_mutex_t lock;        /* of the line above */
+	pthread_mutex_t lock;        /* of the line above, and of the tier */
 	int landlock_abi;
 	bool has_seccomp;
 	char cache_root[256];
 	char environment_root[256];     /* built environments; need not be there */
 	const char *environment_shared; /* the administrator's, for everybody; NULL: the same */
+	bool tier_known, is_bare;       /* host_is_bare() was asked, and answered */
+	char why_bare[128];
 	struct host_found *found; /* made on demand: large, and no run needs it */
 };
 
@@ -50,6 +52,13 @@ int host_cgroups(struct cgroup_host **ret, struct vial *host, struct err *e) MUS
 
 /* Refuse what this host cannot enforce, unless `weak` names it. */
 int host_check_layers(struct vial *host, unsigned weak, struct err *e) MUST_USE;
+
+/* Whether sandboxes must do without namespaces here.  Tried once, by the first who asks: whoever
+ * insists on them does not. */
+bool host_is_bare(struct vial *host);
+
+/* What a sandbox cannot do without, if there are none. */
+int host_check_bare(const struct vial *host, struct err *e) MUST_USE;
 
 int host_found(struct host_found **ret, struct vial *host, struct err *e) MUST_USE;
 

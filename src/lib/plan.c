@@ -1,7 +1,8 @@
-#include "lib/plan.h"
+#include "lib/plan_impl.h"
 
 #include "base/own.h"
 #include "base/sys.h"
+#include "engine/seccomp.h"
 #include "lib/definition.h"
 #include "lib/environment.h"
 #include "lib/skeleton.h"
@@ -21,9 +22,9 @@
 
 /* Files of /etc that programs look for and that say nothing about the host.  Each is a mount to
  * make and to undo, on the way of every run: what only installers read is left out. */
-static const char *const etc_files[] = {
-	"ld.so.cache", "alternatives", "localtime", "services", "protocols", "mime.types", "ssl",
-	"pki/tls", "crypto-policies", "fonts", NULL,
+const char *const plan_etc_files[] = {
+	"ld.so.cache", "alternatives", "localtime",       "services", "protocols", "mime.types",
+	"ssl",         "pki/tls",      "crypto-policies", "fonts",    NULL,
 };
 
 /* Kernel interfaces that an ordinary user may read and has no use for, or may write to.  What only
@@ -33,7 +34,7 @@ static const char *const proc_masks[] = {
 	"proc/locks",      "proc/modules",  "proc/pressure",  NULL,
 };
 
-static const char *const devices[] = { "null", "zero", "full", "random", "urandom", "tty", NULL };
+const char *const plan_devices[] = { "null", "zero", "full", "random", "urandom", "tty", NULL };
 
 const char *const plan_thread_vars[] = { "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
 					 "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", NULL };
@@ -77,16 +78,13 @@ static void text(struct plan *p, const char *target, const char *content)
 	row(p, MOUNT_TEXT, target, content, 0)->bytes = strlen(content);
 }
 
-static void rule(struct plan *p, const char *path, unsigned access)
+void plan_rule(struct plan *p, const char *path, unsigned access)
 {
 	if (p->rule_count < PLAN_RULES_MAX)
 		p->rules[p->rule_count++] = (struct landlock_rule){ path, access };
 }
 
-/* A string that lives as long as the plan; NULL when memory is out. */
-static const char *own(struct plan *p, const char *fmt, ...) PRINTF(2, 3);
-
-static const char *own(struct plan *p, const char *fmt, ...)
+const char *plan_own(struct plan *p, const char *fmt, ...)
 {
 	char text[PATH_MAX];
 	struct err ignored;
@@ -118,11 +116,11 @@ static void system_rows(struct plan *p)
 	row(p, MOUNT_SHARE, "usr", "/usr", 0);
 	for (size_t i = 0; merged[i]; i++) {
 		char target[PATH_MAX];
-		const char *path = own(p, "/%s", merged[i]);
+		const char *path = plan_own(p, "/%s", merged[i]);
 		ssize_t n = path ? readlink(path, target, sizeof(target) - 1) : -1;
 
 		if (n > 0)
-			row(p, MOUNT_LINK, merged[i], own(p, "%.*s", (int)n, target), 0);
+			row(p, MOUNT_LINK, merged[i], plan_own(p, "%.*s", (int)n, target), 0);
 		else
 			share(p, path);
 	}
@@ -141,8 +139,8 @@ static void etc_rows(struct plan *p, const struct vial_job *job)
 		share(p, "/etc/resolv.conf");
 	else
 		text(p, "etc/resolv.conf", "");
-	for (size_t i = 0; etc_files[i]; i++)
-		share(p, own(p, "/etc/%s", etc_files[i]));
+	for (size_t i = 0; plan_etc_files[i]; i++)
+		share(p, plan_own(p, "/etc/%s", plan_etc_files[i]));
 }
 
 /* What will be mounted on, while the root can still be written. */
@@ -157,8 +155,8 @@ static void point_rows(struct plan *p, const struct vial_job *job)
 		row(p, MOUNT_DIR, CACHE_DIR, NULL, 0);
 		row(p, MOUNT_LINK, "var/tmp", "/tmp", 0);
 	}
-	for (size_t i = 0; devices[i]; i++)
-		text(p, own(p, "dev/%s", devices[i]), "");
+	for (size_t i = 0; plan_devices[i]; i++)
+		text(p, plan_own(p, "dev/%s", plan_devices[i]), "");
 	row(p, MOUNT_LINK, "dev/fd", "/proc/self/fd", 0);
 	row(p, MOUNT_LINK, "dev/stdin", "/proc/self/fd/0", 0);
 	row(p, MOUNT_LINK, "dev/stdout", "/proc/self/fd/1", 0);
@@ -183,8 +181,8 @@ static void live_rows(struct plan *p, const struct vial_job *job)
 {
 	const struct limits *lim = &job->limits;
 
-	for (size_t i = 0; devices[i]; i++) {
-		const char *source = own(p, "/dev/%s", devices[i]);
+	for (size_t i = 0; plan_devices[i]; i++) {
+		const char *source = plan_own(p, "/dev/%s", plan_devices[i]);
 		if (source)
 			row(p, MOUNT_NODE, source + 1, source, MOUNT_OPTIONAL);
 	}
@@ -197,10 +195,10 @@ static void live_rows(struct plan *p, const struct vial_job *job)
 	row(p, MOUNT_LOCK, "proc/sys", NULL, 0);
 	if (!job_workspace_dir(job))
 		tmpfs(p, job->workdir + 1, "0755", MOUNT_OWN, lim->workspace_bytes, lim->files);
-	rule(p, "/", LANDLOCK_READ | LANDLOCK_EXEC);
-	rule(p, "/dev", LANDLOCK_READ | LANDLOCK_WRITE);
-	rule(p, "/proc", LANDLOCK_READ | LANDLOCK_WRITE);
-	rule(p, "/tmp", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_EXEC);
+	plan_rule(p, "/", LANDLOCK_READ | LANDLOCK_EXEC);
+	plan_rule(p, "/dev", LANDLOCK_READ | LANDLOCK_WRITE);
+	plan_rule(p, "/proc", LANDLOCK_READ | LANDLOCK_WRITE);
+	plan_rule(p, "/tmp", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_EXEC);
 }
 
 /* ---- host directories ------------------------------------------------------------------ */
@@ -276,7 +274,7 @@ static int dir_rows(struct plan *p, const struct vial_job *job, const struct lea
 {
 	unsigned access = LANDLOCK_READ | LANDLOCK_EXEC;
 
-	rule(p, job->workdir, access | (job->writable ? LANDLOCK_WRITE : 0));
+	plan_rule(p, job->workdir, access | (job->writable ? LANDLOCK_WRITE : 0));
 	for (size_t i = 0; i < job->dir_count; i++) {
 		const struct job_dir *d = &job->dirs[i];
 		const char *inside = d->inside ? d->inside : job->workdir;
@@ -284,7 +282,7 @@ static int dir_rows(struct plan *p, const struct vial_job *job, const struct lea
 		if (bind_host(p, inside + 1, d->host_path, d->fd, writable ? MOUNT_WRITABLE : 0,
 			      lease, e) < 0)
 			return -1;
-		rule(p, inside, access | (writable ? LANDLOCK_WRITE : 0));
+		plan_rule(p, inside, access | (writable ? LANDLOCK_WRITE : 0));
 	}
 	return 0;
 }
@@ -328,10 +326,10 @@ static int image_row(struct plan *p, const struct vial_job *job, int root, const
 	if (check_workdir(job, name, e) < 0)
 		return -1;
 	ssize_t n = S_ISLNK(st.st_mode) ? readlinkat(fd, "", target, sizeof(target) - 1) : 0;
-	const char *kept = own(p, "%s", name);
+	const char *kept = plan_own(p, "%s", name);
 	const char *source =
-		n > 0 ? own(p, "%.*s", (int)n, target)
-		      : own(p, "%s/" ENVIRONMENT_ROOT "/%s", job->environment->path, name);
+		n > 0 ? plan_own(p, "%.*s", (int)n, target)
+		      : plan_own(p, "%s/" ENVIRONMENT_ROOT "/%s", job->environment->path, name);
 	if (n < 0 || !kept || !source)
 		return err_sys(e, "/%.100s", name);
 	if (!S_ISDIR(st.st_mode)) {
@@ -443,7 +441,7 @@ static int code_rows(struct plan *p, const struct vial_job *job)
 {
 	p->code_aside = job->code.bytes && job_workspace_dir(job);
 	if (p->code_aside) {
-		const char *target = own(p, CODE_DIR "/%s", job->code.name);
+		const char *target = plan_own(p, CODE_DIR "/%s", job->code.name);
 		struct mount_spec *m = row(p, MOUNT_TEXT, target, job->code.bytes, 0);
 		m->bytes = job->code.len;
 		return target ? 0 : -1;
@@ -471,11 +469,11 @@ static int expand_commands(struct plan *p, const struct vial_job *job, struct er
 		return -1;
 	const struct template_vars vars = {
 		.tool = p->tool.tool,
-		.source =
-			p->code_aside ? own(p, "/" CODE_DIR "/%s", job->code.name) : job->code.name,
-		.output = PLAN_OUTPUT,
+		.source = p->code_aside ? plan_own(p, "/" CODE_DIR "/%s", job->code.name)
+					: job->code.name,
+		.output = plan_own(p, "%s/" PLAN_OUTPUT, p->tmp),
 		.more_sources = (const char *const *)more.items,
-		.cache = p->tool.cache_dir || job->command ? PLAN_CACHE : "/tmp/.cache",
+		.cache = p->cache ? p->cache : plan_own(p, "%s/.cache", p->tmp),
 		.memory_mb = job->limits.memory_bytes >> 20,
 	};
 	auto_free char **run = NULL, **env = NULL;
@@ -491,7 +489,7 @@ static int expand_commands(struct plan *p, const struct vial_job *job, struct er
 	if (!p->run)
 		return err_sys(e, "command");
 	for (size_t i = 0; i < words; i++)
-		p->run[i] = (char *)own(p, "%s", run[i]);
+		p->run[i] = (char *)plan_own(p, "%s", run[i]);
 	for (size_t i = 0; i < job->args.count; i++)
 		p->run[words + i] = job->args.items[i];
 	p->run[words + job->args.count] = NULL;
@@ -530,17 +528,26 @@ static int add_proxy(const char *pair, void *arg, struct err *e)
 static int fill_env(struct plan *p, const struct vial_job *job, struct err *e)
 {
 	static const char *const fixed[] = {
-		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8", "USER=sandbox",
-		"LOGNAME=sandbox", "SHELL=/bin/sh", "TERM=dumb", NULL,
+		"PATH=/usr/local/bin:/usr/bin:/bin",
+		"LANG=C.UTF-8",
+		"USER=sandbox",
+		"LOGNAME=sandbox",
+		"SHELL=/bin/sh",
+		"TERM=dumb",
+		NULL,
 	};
 	const struct definition_image *image = environment_image(job->environment);
+	const char *home = plan_own(p, "HOME=%s", p->tmp);
+	const char *tmp = p->bare ? plan_own(p, "TMPDIR=%s", p->tmp) : NULL;
 	uint64_t cores = (job->limits.cpu_millicores + 999) / 1000;
 
 	for (size_t i = 0; fixed[i]; i++)
 		if (add_env(p, fixed[i], e) < 0)
 			return -1;
+	if (!home || add_env(p, home, e) < 0 || (p->bare && (!tmp || add_env(p, tmp, e) < 0)))
+		return -1;
 	for (size_t i = 0; plan_thread_vars[i]; i++) {
-		const char *pair = own(p, "%s=%lu", plan_thread_vars[i], (unsigned long)cores);
+		const char *pair = plan_own(p, "%s=%lu", plan_thread_vars[i], (unsigned long)cores);
 		if (!pair || add_env(p, pair, e) < 0)
 			return -1;
 	}
@@ -601,6 +608,13 @@ static void choose_limits(struct plan *p, const struct vial_job *job)
 	p->compile_limits = plan_compile_limits(rt, lim);
 }
 
+const struct sock_fprog *plan_filter(const struct plan *plan, const struct vial *host)
+{
+	if (!host->has_seccomp)
+		return NULL;
+	return plan->bare ? &seccomp_bare : &seccomp_guest;
+}
+
 size_t plan_first_live(const struct plan *plan)
 {
 	size_t i = 0;
@@ -633,27 +647,36 @@ static void open_skeleton(struct plan *p, const struct vial_job *job, const stru
 	p->root_fd = tree; /* 0 means none, and then it is not used */
 }
 
+static int plan_tree(struct plan *p, const struct vial_job *job, const struct lease *lease,
+		     struct err *e)
+{
+	if (base_rows(p, job, lease, e) < 0)
+		return -1;
+	if (code_rows(p, job) < 0)
+		return err_sys(e, "plan");
+	for (size_t i = 0; i < job->own_count; i++)
+		row(p, MOUNT_TEXT, job->own_files[i].path, job->own_files[i].bytes, 0)->bytes =
+			job->own_files[i].len;
+	open_skeleton(p, job, lease);
+	row(p, MOUNT_SEAL, "", NULL, 0);
+	live_rows(p, job);
+	/* Last: nothing of ours is made inside the caller's trees. */
+	return dir_rows(p, job, lease, e);
+}
+
 int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *lease,
 	      struct err *e)
 {
-	AUTO(plan_done) struct plan p = { .weak = job->weak };
+	AUTO(plan_done)
+	struct plan p = { .weak = job->weak, .workdir = job->workdir, .tmp = "/tmp" };
+	bool is_bare = job->weak & (1u << LAYER_NAMESPACES) && host_is_bare(job->host);
 
 	if (job->environment ? environment_toolchain(&p.tool, job->environment, e) < 0
 			     : host_toolchain(&p.tool, job->host, job->runtime, e) < 0)
 		return -1;
+	p.cache = p.tool.cache_dir || job->command ? PLAN_CACHE : NULL;
 	choose_limits(&p, job);
-	if (base_rows(&p, job, lease, e) < 0)
-		return -1;
-	if (code_rows(&p, job) < 0)
-		return err_sys(e, "plan");
-	for (size_t i = 0; i < job->own_count; i++)
-		row(&p, MOUNT_TEXT, job->own_files[i].path, job->own_files[i].bytes, 0)->bytes =
-			job->own_files[i].len;
-	open_skeleton(&p, job, lease);
-	row(&p, MOUNT_SEAL, "", NULL, 0);
-	live_rows(&p, job);
-	/* Last: nothing of ours is made inside the caller's trees. */
-	if (dir_rows(&p, job, lease, e) < 0)
+	if (is_bare ? plan_bare(&p, job, e) < 0 : plan_tree(&p, job, lease, e) < 0)
 		return -1;
 	if (expand_commands(&p, job, e) < 0 || fill_env(&p, job, e) < 0)
 		return -1;

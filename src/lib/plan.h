@@ -10,7 +10,7 @@
 
 enum { PLAN_MOUNTS_MAX = 192, PLAN_RULES_MAX = 96, PLAN_IMAGE_MAX = 48 };
 
-#define PLAN_OUTPUT "/tmp/main"          /* what a compile stage makes */
+#define PLAN_OUTPUT "main"            /* what a compile stage makes, in /tmp */
 #define PLAN_CACHE  "/var/cache/vial" /* a build cache */
 
 /* Libraries that start a thread per core should count the cores they will get. */
@@ -33,11 +33,17 @@ struct plan {
 	uint64_t data_bytes;  /* RLIMIT_DATA of the run */
 	bool code_aside;      /* the code is not in the workspace: that is a host directory */
 	unsigned weak;
+	const char *workdir, *tmp; /* as the guest calls them */
+	const char *cache;         /* a build cache, likewise; NULL: none */
+	const char *bare; /* no namespaces: where its directory will be; NULL: it has them */
 };
 
 int plan_make(struct plan *ret, const struct vial_job *job, const struct lease *lease,
 	      struct err *e) MUST_USE;
 void plan_done(struct plan *plan);
+
+/* The system calls of its guests; NULL where the kernel has no filters. */
+const struct sock_fprog *plan_filter(const struct plan *plan, const struct vial *host);
 
 /* RLIMIT_DATA of a run: below the cgroup's limit, so that the language fails before the kernel
  * kills; 0: none, for languages that would not fail politely. */

@@ -60,7 +60,7 @@ class Doctor(cli.Case):
 
     def test_json(self):
         report, code = self.report()
-        self.assertEqual(set(report), {"version", "ok", "layers"})
+        self.assertEqual(set(report), {"version", "ok", "tier", "layers"})
         self.assertEqual(code, 0 if report["ok"] else 1)
         self.assertEqual(report["ok"], not any(layer["required"] and layer["state"] == "missing"
                                                for layer in report["layers"]))

@@ -14,11 +14,11 @@ TEST(layers_are_named_by_comma_and_unknown_ones_refused)
 	CHECK(strncmp(e.msg, "unknown layer 'colour'; there are: namespaces", 45) == 0);
 }
 
-TEST(no_sandbox_goes_without_namespaces)
+TEST(no_sandbox_goes_with_capabilities)
 {
 	struct err e;
 	unsigned set;
 
-	CHECK(layers_parse(&set, "namespaces", &e) == -1);
-	CHECK_STR(e.msg, "there is no sandbox without the namespaces layer");
+	CHECK(layers_parse(&set, "creds", &e) == -1);
+	CHECK_STR(e.msg, "there is no sandbox without the creds layer");
 }
