@@ -27,7 +27,17 @@ NEW_NAMESPACES = 0x7E020000
 EPERM, ENOSYS = 1, 38
 
 
-def seccomp():
+def own_profile():
+    """That of packaging/container, which Docker reads as it is, and OCI without its map."""
+    with open(os.path.join(ROOT, "packaging/container/seccomp.json"), encoding="utf-8") as file:
+        profile = json.load(file)
+    del profile["archMap"]
+    return {**profile, "architectures": ["SCMP_ARCH_X86_64"],
+            "syscalls": [{key: value for key, value in row.items() if key != "comment"}
+                         for row in profile["syscalls"]]}
+
+
+def default_profile():
     deny = {"action": "SCMP_ACT_ERRNO", "errnoRet": EPERM}
     # "Not equal to zero under the mask" is what is refused; libseccomp knows only "equal".
     bits = [1 << bit for bit in range(32) if NEW_NAMESPACES >> bit & 1]
@@ -53,8 +63,7 @@ def config(command, environment, profile):
         "maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/interrupts"],
         "readonlyPaths": ["/proc/sys", "/proc/bus", "/proc/irq"],
     }
-    if profile:
-        linux["seccomp"] = seccomp()
+    linux["seccomp"] = profile
     return {
         "ociVersion": "1.0.0",
         "process": {
@@ -88,7 +97,7 @@ def available():
     return None if os.geteuid() == 0 else "crun needs root here"
 
 
-def start(command, profile=True, environment=None, **popen):
+def start(command, profile=None, environment=None, **popen):
     """A Popen of it, whose end takes the directory `popen.bundle` along: see run()."""
     bundle = tempfile.mkdtemp(prefix="vial-container-")
     root = os.path.join(bundle, "rootfs")
@@ -100,7 +109,7 @@ def start(command, profile=True, environment=None, **popen):
     everything = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8",
                   **(environment or {})}
     with open(os.path.join(bundle, "config.json"), "w", encoding="utf-8") as file:
-        json.dump(config(command, everything, profile), file)
+        json.dump(config(command, everything, profile or default_profile()), file)
     words = ["crun", "--root", os.path.join(bundle, "state"), "--cgroup-manager=disabled", "run",
              "--bundle", bundle, os.path.basename(bundle)]
     if os.path.ismount(UNIFIED):  # beside v1, it confuses crun
@@ -110,7 +119,7 @@ def start(command, profile=True, environment=None, **popen):
     return process
 
 
-def run(command, profile=True, environment=None, timeout=120, **popen):
+def run(command, profile=None, environment=None, timeout=120, **popen):
     """Its CompletedProcess."""
     process = start(command, profile, environment, stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
