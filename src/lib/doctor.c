@@ -11,12 +11,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 
 /* ---- inside ---------------------------------------------------------------------------- */
@@ -27,23 +30,25 @@ static void say(const char *name, long value)
 	(void)dprintf(1, "%s %ld\n", name, value);
 }
 
+/* Asked of the kernel itself: there may be no /proc. */
 static void say_status(void)
 {
-	static const char *const keys[] = { "Seccomp:", "NoNewPrivs:", "CapEff:", "CapPrm:",
-					    "CapBnd:" };
-	char text[4096];
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2] = { { 0 } };
+	long bounding = 0;
+	char byte;
 	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
-	say("proc", n > 0);
-	if (n <= 0)
-		return;
-	text[n] = '\0';
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		const char *at = strstr(text, keys[i]);
-		if (at)
-			say(keys[i], strtol(at + strlen(keys[i]), NULL, i < 2 ? 10 : 16));
+	say("proc", fd >= 0 && read(fd, &byte, 1) == 1);
+	say("Seccomp:", prctl(PR_GET_SECCOMP, 0, 0, 0, 0));
+	say("NoNewPrivs:", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
+	if (syscall(SYS_capget, &head, caps) == 0) {
+		say("CapEff:", caps[0].effective | caps[1].effective);
+		say("CapPrm:", caps[0].permitted | caps[1].permitted);
 	}
+	for (int cap = 0; cap < 64 && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		bounding |= prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
+	say("CapBnd:", bounding);
 }
 
 static int probe_main(void)
