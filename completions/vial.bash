@@ -210,8 +210,9 @@ _vial() {
 		--allow-weak) mapfile -t COMPREPLY < <(compgen -W "$layers" -- "$cur") ;;
 		--log-format) mapfile -t COMPREPLY < <(compgen -W 'text json' -- "$cur") ;;
 		--log-level) mapfile -t COMPREPLY < <(compgen -W 'error warn info debug' -- "$cur") ;;
+		--backend) mapfile -t COMPREPLY < <(compgen -W 'local null docker kubernetes' -- "$cur") ;;
 		--listen | --armed | --max | --queue | --renew-runs | --renew-time) ;;
-		*) mapfile -t COMPREPLY < <(compgen -W '--socket --listen --armed --max --queue --renew-runs --renew-time --allow-weak --log-format --log-level --set --config --help' -- "$cur") ;;
+		*) mapfile -t COMPREPLY < <(compgen -W '--socket --listen --backend --armed --max --queue --renew-runs --renew-time --allow-weak --log-format --log-level --set --config --help' -- "$cur") ;;
 		esac
 		;;
 	top)

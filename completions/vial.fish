@@ -110,6 +110,7 @@ complete -c vial -n '__vial_verb judge' -l stop -d 'stop at the first case that 
 
 complete -c vial -n '__vial_verb serve' -r -l socket -d 'the Unix socket'
 complete -c vial -n '__vial_verb serve' -x -l listen -d 'listen there as well'
+complete -c vial -n '__vial_verb serve' -x -l backend -a 'local null docker kubernetes' -d 'where programs run'
 complete -c vial -n '__vial_verb serve' -x -l armed -d 'sandboxes kept ready, per environment'
 complete -c vial -n '__vial_verb serve' -x -l max -d 'sandboxes at once'
 complete -c vial -n '__vial_verb serve' -x -l queue -d 'runs that may wait'

@@ -73,8 +73,10 @@ struct backend_class {
 	int (*open)(struct backend **ret, const struct backend_options *options, struct err *e);
 	void (*start)(struct backend *b); /* to list and watch, until close */
 	/*
-	 * One more worker by the name `name` ([a-z0-9-], at most 63, unique), which is to serve with
-	 * the setting `node` of that value.  It counts as existing from the answer on, and is told by
+	 * One more worker by the name `name` ([a-z0-9-], at most 63, unique), which is to serve
+ * with
+	 * the setting `node` of that value.  It counts as existing from the answer on, and is
+ * told by
 	 * on_worker, before or after.  NULL: workers are somebody else's to make.
 	 */
 	void (*create)(struct backend *b, const char *name, backend_done *done, void *arg);

@@ -19,9 +19,9 @@ enum {
 struct http_client {
 	struct loop *loop;
 	CURLM *multi;
-	struct timer due;   /* libcurl's own */
-	struct timer tidy;  /* what could not be done from within an event */
-	unsigned inside;    /* libcurl calls us, and must not be called */
+	struct timer due;  /* libcurl's own */
+	struct timer tidy; /* what could not be done from within an event */
+	unsigned inside;   /* libcurl calls us, and must not be called */
 	CURL *spare[SPARE_HANDLES];
 	size_t spare_count;
 	TAILQ_HEAD(, http_call) calls;
@@ -226,7 +226,8 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *st
 		free(sock);
 		return 0;
 	}
-	uint32_t events = (what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0);
+	uint32_t events =
+		(what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0);
 	if (sock)
 		return loop_rewatch(client->loop, &sock->watch, events, &ignored);
 	sock = calloc(1, sizeof(*sock));
@@ -446,10 +447,9 @@ static int call_create(struct http_call **ret, struct http_client *client,
 
 	if (!call)
 		return err_sys(e, "request");
-	*call = (struct http_call){ .client = client,
-				    .body = r->body,
-				    .length = r->length,
-				    .on_read = r->on_read };
+	*call = (struct http_call){
+		.client = client, .body = r->body, .length = r->length, .on_read = r->on_read
+	};
 	if (events) {
 		call->events = *events;
 		call->arg = events->arg;

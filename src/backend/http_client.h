@@ -43,8 +43,8 @@ struct http_request { /* borrowed for the call of http_call(), but for `tls` and
 	 * many as are said to come (HTTP_UNKNOWN: in chunks), as they come. */
 	const char *body;
 	uint64_t length;
-	/* Returns how many bytes it put there; 0 at the end; HTTP_READ_LATER: none are there yet, and
-	 * http_call_resume() says when; HTTP_READ_FAILED: there will be no end. */
+	/* Returns how many bytes it put there; 0 at the end; HTTP_READ_LATER: none are there yet,
+	 * and http_call_resume() says when; HTTP_READ_FAILED: there will be no end. */
 	size_t (*on_read)(char *to, size_t room, void *arg);
 
 	uint64_t connect_ms; /* time for the connection; 0: ten seconds */
@@ -61,14 +61,14 @@ struct http_head { /* borrowed for the event */
 	const struct http_call *call; /* for http_head_find() */
 };
 
-/* A line of the head by its name, which must stand there once; NULL: it does not.  During on_head. */
+/* A line of the head that is there once, by its name; NULL: it is not.  During on_head. */
 const char *http_head_find(const struct http_head *head, const char *name);
 
 struct http_events {
 	void (*on_head)(const struct http_head *head, void *arg); /* may be NULL */
 	/* False: not now; the very same bytes come again after http_call_resume(). */
 	bool (*on_body)(const char *bytes, size_t len, void *arg);
-	/* NULL: all of the answer came.  ERR_BUSY: it was not even sent; ERR_GONE: perhaps it was. */
+	/* NULL: all of the answer came.  ERR_BUSY: it was not even sent; ERR_GONE: it may be. */
 	void (*on_end)(const struct err *failed, void *arg);
 	void *arg;
 };

@@ -80,6 +80,9 @@ static const struct option rows[] = {
 	{ "listen", 0, "ADDR:PORT",
 	  "listen there as well, also https://ADDR:PORT; may be given more than once, or none "
 	  "(default: 127.0.0.1:6000)", 0, set_listen },
+	{ "backend", 0, "NAME",
+	  "where programs run: local, or in workers of null, docker, kubernetes (default: local)",
+	  0, set_named },
 	{ "armed", 0, "N",
 	  "sandboxes kept ready, per environment (default: 4)", 0, set_named },
 	{ "max", 0, "N",

@@ -65,9 +65,9 @@ static int environment_word(char **ret, const struct environment *env)
 
 /*
  * What the server is told: a letter for each socket, whom to become once it has opened what it
- * needs as us, and the environments in our order, NAME=LANGUAGE, since both sides call them by
- * their place in it; of an image also how it waits, and what it is called.  The rest are settings,
- * which come by their own channel.
+ * needs as us (a dispatcher stays who we are), and the environments in our order, NAME=LANGUAGE,
+ * since both sides call them by their place in it; of an image also how it waits, and what it is
+ * called.  The rest are settings, which come by their own channel.
  */
 static char **server_words(const struct serve *s)
 {
@@ -125,8 +125,9 @@ static int start_server(struct serve *s, struct err *e)
 	char path[PATH_MAX];
 	int pair[2];
 
-	if (program_find(path, "vial-server", e) < 0 ||
-	    ids_lease(&s->server_lease, &s->keeper.host->ids, e) < 0)
+	bool is_dispatcher = config_is_dispatcher(s->keeper.host->config->server);
+	if (program_find(path, is_dispatcher ? "vial-dispatcher" : "vial-server", e) < 0 ||
+	    (!is_dispatcher && ids_lease(&s->server_lease, &s->keeper.host->ids, e) < 0))
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "channel");
@@ -343,6 +344,10 @@ static int look_around(struct serve *s, struct environments *environments, struc
 		return err_set(e, ERR_HOST, "the daemon takes the namespaces layer: %s",
 			       k->host->why_bare);
 	s->reload.first = k->host->config;
+	if (config_is_dispatcher(server)) /* nothing runs here */
+		return 0;
+	if (host_check_layers(k->host, 0, e) < 0)
+		return -1;
 	k->sandboxes_max = (unsigned)server->max;
 	k->renew_forks = (unsigned)server->renew_runs;
 	k->renew_us = server->renew_time * 1000;
@@ -362,7 +367,7 @@ static int watch_tokens(struct serve *s, struct err *e)
 		keeper_say("tokens that are made later will not be noticed: %s", e->msg);
 	if (tokens_load(&tokens, path, e) < 0)
 		return err_context(e, "tokens");
-	s->has_tokens = tokens->items_count > 0;
+	s->has_tokens = tokens->items_count > 0 || config_is_worker(s->keeper.host->config->server);
 	return 0;
 }
 

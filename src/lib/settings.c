@@ -335,6 +335,16 @@ int settings_environment(struct settings *s, struct err *e)
 
 /* ---- together --------------------------------------------------------------------------- */
 
+bool config_is_dispatcher(const struct config_server *server)
+{
+	return strcmp(server->backend, "local") != 0;
+}
+
+bool config_is_worker(const struct config_server *server)
+{
+	return server->relay_key && !config_is_dispatcher(server);
+}
+
 int settings_check(const char **ret_key, const struct config_server *server, struct err *e)
 {
 	unsigned ignored;
@@ -352,6 +362,11 @@ int settings_check(const char **ret_key, const struct config_server *server, str
 	*ret_key = "allow_weak";
 	if (server->allow_weak && layers_parse(&ignored, server->allow_weak, e) < 0)
 		return err_context(e, "allow_weak");
+	*ret_key = "relay_key";
+	if (config_is_dispatcher(server) && !server->relay_key)
+		return err_set(e, ERR_INVALID,
+			       "relay_key: backend %s needs the secret that it shares with workers",
+			       server->backend);
 	*ret_key = "listen";
 	for (size_t i = 0; i < server->listen.count; i++) {
 		struct address at;

@@ -84,6 +84,10 @@ const char *settings_nearest(const char *key);            /* NULL: none is near 
 int settings_environment(struct settings *s, struct err *e) MUST_USE;
 void settings_variable(char ret[64], const struct setting_row *row); /* its name */
 
+/* Whether requests are handed on to others here, and whether they come from whoever does that. */
+bool config_is_dispatcher(const struct config_server *server);
+bool config_is_worker(const struct config_server *server);
+
 /* What no single value can tell: do they go together?  `*ret_key` is where not. */
 int settings_check(const char **ret_key, const struct config_server *server,
 		   struct err *e) MUST_USE;

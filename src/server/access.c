@@ -1,5 +1,6 @@
 #include "server/access.h"
 
+#include <nettle/memops.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -53,6 +54,21 @@ static int check_token(struct access *ret, const struct tenants *t, const struct
 	return 0;
 }
 
+/* A dispatcher has done the rest: whether that tenant may, and how often. */
+static int check_relay(struct access *ret, struct tenants *t, const struct access_request *r,
+		       struct failure *f)
+{
+	size_t len = strlen(r->relay);
+
+	if (!t->relay_key || len != strlen(t->relay_key) ||
+	    !memeql_sec(r->relay, t->relay_key, len))
+		return unauthorized(f, true, "this server is no worker of whoever asks");
+	if (scopes_parse(&ret->rights, r->granted ? r->granted : "", &f->err) < 0)
+		return -1;
+	ret->tenant = tenants_enter(t, r->tenant ? r->tenant : "", &f->err);
+	return ret->tenant ? 0 : -1;
+}
+
 static int check_nobody(struct access *ret, const struct tenants *t, const struct access_request *r,
 			struct failure *f)
 {
@@ -84,6 +100,12 @@ int access_check(struct access *ret, struct tenants *t, const struct access_requ
 	struct access a = { .tenant = t->local };
 
 	if (r->scopes == SCOPE_PUBLIC) {
+		*ret = a;
+		return 0;
+	}
+	if (r->relay) {
+		if (check_relay(&a, t, r, f) < 0 || check_scope(&a, r, f) < 0)
+			return -1;
 		*ret = a;
 		return 0;
 	}

@@ -8,12 +8,18 @@
  * permissions.  Over TCP a token is needed as soon as there are any; before that only
  * loopback is listened on, and whoever comes from there is "local".  A token that is sent counts,
  * wherever it comes from, and a wrong one is never taken for none.
+ *
+ *   Vial-Relay: KEY     Vial-Tenant: NAME     Vial-Scopes: run,sessions
+ *
+ * is what a dispatcher says to its workers: it has looked at who asks, and whoever shares the
+ * secret with us (`relay_key`) is believed.  Nobody else's words about tenants are heeded.
  */
 #include "server/tenant.h"
 
 struct access_request {
 	const char *authorization, *api_key; /* NULL: not said */
 	unsigned said;                       /* how many lines of those two */
+	const char *relay, *tenant, *granted; /* of a dispatcher; NULL: not said */
 	bool is_unix, is_loopback;           /* where it comes from; neither: from elsewhere */
 	unsigned scopes;                     /* of which it needs one; SCOPE_PUBLIC: none */
 };

@@ -518,6 +518,16 @@ const char *exchange_type(const struct exchange *x)
 	return exchange_header(x, "Content-Type");
 }
 
+const struct route *exchange_route(const struct exchange *x)
+{
+	return x->match.route;
+}
+
+const char *exchange_trace(const struct exchange *x)
+{
+	return x->trace.text;
+}
+
 const char *exchange_request_id(const struct exchange *x)
 {
 	return x->request_id;

@@ -45,6 +45,12 @@ static enum MHD_Result note_header(void *arg, enum MHD_ValueKind kind, const cha
 	} else if (strcasecmp(name, "X-API-Key") == 0) {
 		head->api_key = value;
 		head->keys++;
+	} else if (strcasecmp(name, "Vial-Relay") == 0) {
+		head->relay = head->relay ? "" : value;
+	} else if (strcasecmp(name, "Vial-Tenant") == 0) {
+		head->tenant = head->tenant ? "" : value;
+	} else if (strcasecmp(name, "Vial-Scopes") == 0) {
+		head->granted = head->granted ? "" : value;
 	}
 	return MHD_YES;
 }
@@ -94,6 +100,9 @@ static bool check_access(struct exchange *x, const struct head *head)
 		.authorization = head->authorization,
 		.api_key = head->api_key,
 		.said = head->keys,
+		.relay = head->relay,
+		.tenant = head->tenant,
+		.granted = head->granted,
 		.is_unix = !x->conn->is_tcp,
 		.is_loopback = x->conn->is_loopback,
 		.scopes = route ? route->scopes : SCOPE_ANY, /* what there is not is no secret */
@@ -128,8 +137,9 @@ static void check_route(struct exchange *x, const struct head *head, const char 
 
 void head_check(struct exchange *x, const struct head *head, const char *method, const char *path)
 {
-	bool is_called = head->hosts <= 1 &&
-			 (!x->conn->is_tcp || (head->host && answers_to(x->http, head->host)));
+	/* What no browser sends without being let needs no name: the key is looked at below. */
+	bool is_called = head->hosts <= 1 && (!x->conn->is_tcp || head->relay ||
+					      (head->host && answers_to(x->http, head->host)));
 
 	if (!length_is_clear(head))
 		exchange_refuse(x, 400, ERR_INVALID, "the length of the body is not clear");

@@ -96,6 +96,11 @@ void exchange_drop_body(struct exchange *x); /* read and done with: memory for o
 bool exchange_accepts(const struct exchange *x, const char *type);
 const char *exchange_header(const struct exchange *x, const char *name); /* NULL: not there */
 const char *exchange_query(const struct exchange *x, const char *name);  /* likewise */
+/* Path and query, and the query alone, as they would be asked for once more. */
+void exchange_write_target(const struct exchange *x, struct buf *to);
+void exchange_write_query(const struct exchange *x, struct buf *to);
+const struct route *exchange_route(const struct exchange *x);
+const char *exchange_trace(const struct exchange *x); /* traceparent; "": there is none */
 const char *exchange_request_id(const struct exchange *x); /* the client's own, or one of ours */
 struct tenant *exchange_tenant(const struct exchange *x);
 unsigned exchange_rights(const struct exchange *x); /* enum scope */

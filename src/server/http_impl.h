@@ -16,7 +16,7 @@ enum {
 	CONNECTIONS_CEILING = 1 << 17, /* what options.connections_max may be raised to */
 	RATE_FLOOR = 32,        /* bytes per ms that a client must at least read or write */
 	REQUEST_ID_MAX = 64,
-	EXTRA_HEADERS_MAX = 8,
+	EXTRA_HEADERS_MAX = 12,
 	METHOD_MAX = 16, /* of what is noted of a request line */
 	PATH_NOTE_MAX = 128,
 	DISCARD_MAX = 64 << 20, /* of a body that was refused, so that its sender reads why */
@@ -124,6 +124,7 @@ void conn_wait(struct conn *conn);                        /* it is our turn: no 
 struct head {
 	const char *trace; /* "": there are several, so there is none */
 	const char *host, *origin, *type, *length, *encoding, *authorization, *api_key;
+	const char *relay, *tenant, *granted; /* what a dispatcher says; "": more than once */
 	bool expects; /* wants to hear from us before it sends its body */
 	unsigned lengths, encodings, hosts, keys, count;
 	size_t bytes;

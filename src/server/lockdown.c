@@ -170,3 +170,19 @@ int lockdown_helper(const char *dir, uid_t uid, gid_t gid, struct err *e)
 	return 0;
 #endif
 }
+
+int lockdown_dispatcher(uid_t uid, struct err *e)
+{
+	const struct landlock_rule all = { "/", LANDLOCK_READ };
+	struct lockdown l = { .uid = uid, .landlock_abi = landlock_abi() };
+
+	if (warm_up(&l, e) < 0 || limit(&l, e) < 0 || drop_caps(&l, e) < 0 || hide(&l, e) < 0)
+		return -1;
+	if (l.landlock_abi > 0 && landlock_restrict(&all, 1, l.landlock_abi, e) < 0)
+		return -1;
+#ifndef VIAL_SANITIZED
+	return seccomp_install(&seccomp_guest, e);
+#else
+	return 0;
+#endif
+}

@@ -14,6 +14,12 @@
 int lockdown_enter(uid_t uid, struct err *e) MUST_USE;
 
 /*
+ * A dispatcher's: it is who it was, without capabilities, and has a guest's filter; files are
+ * there to be read, since tokens and certificates are renewed.
+ */
+int lockdown_dispatcher(uid_t uid, struct err *e) MUST_USE;
+
+/*
  * A helper of the server's, forked before that: it has one directory, its owner's uid (0: ours), no
  * capabilities and a guest's filter.
  */

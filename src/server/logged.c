@@ -108,10 +108,10 @@ static const struct session *session_living(const struct server *s, uint64_t id)
 {
 	const struct session *session;
 
-	LIST_FOREACH (session, &s->sessions, link)
-		if (session->interpreter && session->interpreter->live &&
-		    live_id(session->interpreter->live) == id)
-			return session;
+	LIST_FOREACH(session, &s->sessions, link)
+	if (session->interpreter && session->interpreter->live &&
+	    live_id(session->interpreter->live) == id)
+		return session;
 	return NULL;
 }
 
@@ -150,7 +150,8 @@ void logged_egress(struct server *s, const struct egress_event *event, uint64_t 
 
 void logged_start(struct server *s, size_t listeners)
 {
-	const struct pool_options pool = pool_limits(s->pool);
+	const struct pool_options pool =
+		s->pool ? pool_limits(s->pool) : (struct pool_options){ 0 };
 	struct log_line l;
 
 	if (!log_begin(&l, &s->log, LOG_INFO, "start"))
@@ -158,6 +159,11 @@ void logged_start(struct server *s, size_t listeners)
 	log_text(&l, "version", vial_version());
 	log_int(&l, "pid", getpid());
 	log_int(&l, "listeners", (int64_t)listeners);
+	if (!s->pool) {
+		log_text(&l, "backend", s->host->config->server->backend);
+		log_end(&l);
+		return;
+	}
 	log_int(&l, "environments", (int64_t)s->environments.count);
 	log_int(&l, "armed", pool.armed_min);
 	log_int(&l, "max", pool.boxes_max);

@@ -191,7 +191,7 @@ static void write_start_time(const struct page *p)
 
 static void write_ready(const struct page *p)
 {
-	add(p, server_is_ready(p->server));
+	add(p, p->server->is_ready(p->server));
 }
 
 static const char *name_of(const struct page *p, size_t environment)
@@ -504,18 +504,37 @@ static const struct {
 #undef METRIC
 };
 
+/* Where programs run elsewhere there is nothing to say of them here. */
+static bool is_of_programs(const char *name)
+{
+	static const char *const families[] = {
+		"vial_run",      "vial_queue",       "vial_pool",
+		"vial_sessions", "vial_idempotency", "vial_history"
+	};
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		if (strncmp(name, families[i], strlen(families[i])) == 0)
+			return true;
+	return false;
+}
+
 void metrics_write(struct buf *out, const struct server *s)
 {
 	struct page p = { .out = out, .server = s, .m = s->metrics, .http = http_state(s->http) };
 	struct err ignored; /* zeros, then */
 
 	(void)!self_read(&p.self, s->self, &ignored);
-	pool_visit(s->pool, count_waiting, &p);
+	if (s->pool)
+		pool_visit(s->pool, count_waiting, &p);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (!s->pool && is_of_programs(rows[i].name))
+			continue;
 		p.name = rows[i].name;
 		exposition_head(out, rows[i].name, rows[i].type, rows[i].help);
 		rows[i].write(&p);
 	}
+	if (s->write_metrics)
+		s->write_metrics(out, s);
 }
 
 void metrics_get(struct exchange *x, void *arg)

@@ -9,6 +9,7 @@
 
 #include <sys/queue.h>
 
+struct dispatch; /* src/dispatch */
 struct desk;    /* terminals.c */
 struct batch;   /* batch.c: many runs of one client */
 struct call;    /* runs.c: a run whose client waits */
@@ -23,10 +24,12 @@ struct history; /* history.h */
 enum { OUTCOME_COUNT = VIAL_CANCELLED + 1 };
 
 struct server {
+	const struct route *routes;
 	struct loop *loop;
 	struct vial *host;
 	struct environments environments;
-	struct pool *pool;
+	struct pool *pool; /* NULL: programs run elsewhere, and this is where that is known: */
+	struct dispatch *dispatch;
 	struct http *http;
 	struct log log;
 	struct metrics *metrics;
@@ -37,6 +40,8 @@ struct server {
 	uint64_t heartbeat_ms; /* of streams in which nothing happens */
 	uint64_t ended[OUTCOME_COUNT]; /* runs and steps, by outcome */
 	bool is_draining;
+	bool (*is_ready)(const struct server *s);
+	void (*write_metrics)(struct buf *out, const struct server *s); /* more of them; or NULL */
 	LIST_HEAD(, call) calls;
 	LIST_HEAD(, batch) batches;
 	LIST_HEAD(, desk) desks; /* terminals.c: clients at terminals */
@@ -84,6 +89,7 @@ void environments_get(struct exchange *x, void *arg);
 void tenant_get(struct exchange *x, void *arg);
 void tokens_get(struct exchange *x, void *arg);
 void health_get(struct exchange *x, void *arg);
+void node_get(struct exchange *x, void *arg);
 void ready_get(struct exchange *x, void *arg);
 void history_get(struct exchange *x, void *arg);
 void record_get(struct exchange *x, void *arg);

@@ -75,6 +75,19 @@ static int load_tls(const struct files *f, struct err *e)
 	return loaded;
 }
 
+static int load_relay_key(struct tenants *t, const struct files *f, struct err *e)
+{
+	struct buf key = BUF_INIT(TEXT_MAX);
+
+	if (f->of[SETTING_relay_key] < 0)
+		return 0;
+	int loaded = buf_add_fd(&key, f->of[SETTING_relay_key], e);
+	loaded = loaded < 0 ? err_context(e, "relay_key")
+			    : tenants_set_relay_key(t, buf_str(&key), e);
+	burn(&key);
+	return loaded;
+}
+
 /* ---- what came -------------------------------------------------------------------------- */
 
 /* Which descriptor is which follows from the settings, so these are read first, on trial. */
@@ -96,7 +109,7 @@ static int apply(struct server *s, const struct config *next, const char *text,
 	struct limits limits;
 
 	if (config_limits(&limits, next, e) < 0 || load_tls(f, e) < 0 ||
-	    config_read(host->config, text, e) < 0)
+	    load_relay_key(&s->tenants, f, e) < 0 || config_read(host->config, text, e) < 0)
 		return -1;
 	host->limits = limits;
 	if (s->http) { /* not at the start */

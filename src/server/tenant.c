@@ -227,6 +227,43 @@ static struct tenant *get(struct tenants *t, const char *name, struct err *e)
 	return tenant;
 }
 
+struct tenant *tenants_enter(struct tenants *t, const char *name, struct err *e)
+{
+	struct tenant *tenant = tenants_find(t, name);
+
+	if (tenant)
+		return tenant;
+	if (!tenant_name_is_valid(name)) {
+		(void)err_set(e, ERR_INVALID, "'%.64s' is no name of a tenant", name);
+		return NULL;
+	}
+	if (t->entered == ENTERED_MAX) {
+		(void)err_set(e, ERR_BUSY, "there are %d tenants already", ENTERED_MAX);
+		return NULL;
+	}
+	tenant = get(t, name, e);
+	if (!tenant || set_quotas(tenant, t, t->tokens, e) < 0)
+		return NULL;
+	t->entered++;
+	return tenant;
+}
+
+int tenants_set_relay_key(struct tenants *t, const char *text, struct err *e)
+{
+	size_t len = strcspn(text, "\r\n");
+
+	if (len < RELAY_KEY_MIN || len > RELAY_KEY_MAX || strcspn(text, " \t") < len)
+		return err_set(e, ERR_INVALID,
+			       "relay_key: must have %d to %d characters on one line",
+			       RELAY_KEY_MIN, RELAY_KEY_MAX);
+	char *key = strndup(text, len);
+	if (!key)
+		return err_sys(e, "relay_key");
+	free(t->relay_key);
+	t->relay_key = key;
+	return 0;
+}
+
 int tenants_renew(struct tenants *t, struct tokens *tokens, struct err *e)
 {
 	AUTO(tokens_freep) struct tokens *owned = tokens;
@@ -258,8 +295,10 @@ int tenants_open(struct tenants *t, const struct config *config, struct pool *po
 	const char *anonymous = config->server->anonymous;
 
 	*t = (struct tenants){ .config = config,
+			       .relay_key = take_ptr(&t->relay_key),
 			       .pool = pool,
-			       .needs_token = strcmp(anonymous, "never") == 0,
+			       .needs_token = strcmp(anonymous, "never") == 0 ||
+					      config_is_worker(config->server),
 			       .is_anonymous_fine = strcmp(anonymous, "always") == 0 };
 	LIST_INIT(&t->all);
 	t->local = get(t, TENANT_LOCAL, e);
@@ -281,5 +320,6 @@ void tenants_done(struct tenants *t)
 	}
 	tokens_free(t->tokens);
 	free(t->owners);
+	free(t->relay_key);
 	*t = (struct tenants){ 0 };
 }

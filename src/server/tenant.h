@@ -19,6 +19,8 @@
 
 #define TENANT_LOCAL "local"
 
+enum { ENTERED_MAX = 100000, RELAY_KEY_MIN = 16, RELAY_KEY_MAX = 256 };
+
 /* So much at once, and so much per second from then on. */
 struct bucket {
 	double level;   /* below zero: a debt */
@@ -49,6 +51,8 @@ struct tenants {
 	const struct config *config;
 	struct pool *pool; /* NULL: there is none, and shares are nobody's */
 	char path[TOKENS_PATH_MAX]; /* of the file of tokens, for people */
+	unsigned entered; /* tenants that only dispatchers know */
+	char *relay_key; /* of whoever hands requests on to us; NULL: nobody does */
 	struct tokens *tokens;
 	struct tenant **owners; /* of tokens->items, in their order */
 	bool needs_token;       /* over TCP: there are tokens, or were since the start */
@@ -62,6 +66,10 @@ void tenants_done(struct tenants *t);
 /* The file has changed: from now on these are the tokens.  Taken; -1: the old ones stay. */
 int tenants_renew(struct tenants *t, struct tokens *tokens, struct err *e) MUST_USE;
 struct tenant *tenants_find(const struct tenants *t, const char *name);
+/* One that a dispatcher names, made if need be, with the quotas that are everybody's. */
+struct tenant *tenants_enter(struct tenants *t, const char *name, struct err *e);
+/* The secret of dispatchers, as its file has it; from now on nobody comes without saying who. */
+int tenants_set_relay_key(struct tenants *t, const char *text, struct err *e) MUST_USE;
 
 /* The hosts that a job of its may reach: those it asks for, or its default; -1: denied. */
 int tenant_set_reach(const struct tenant *t, struct vial_job *job, struct failure *f) MUST_USE;

@@ -2,6 +2,7 @@
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -13,6 +14,7 @@ import unittest
 import contract
 
 VIAL = None      # set by `run`
+WORKERS = 0      # likewise: so many stand behind a dispatcher that is asked instead
 PATIENCE_S = 30  # a hang, not a measure of speed
 PROGRESS = ("queued", "started", "heartbeat")  # events that depend on how busy a server is
 
@@ -44,6 +46,50 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
+class Worker:
+    """A `vial serve` that only dispatchers ask, those who know `key`."""
+
+    def __init__(self, name, key, *options, port=None, state=None):
+        self.name = name
+        self.key = key
+        self.port = port or free_port()
+        self.dir = tempfile.mkdtemp(prefix="vial-worker-")
+        with open(os.path.join(self.dir, "log"), "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                [VIAL, "serve", "--socket", "none", "--listen", "127.0.0.1:%d" % self.port, *options,
+                 "--set", "node=" + name, "--set", "relay_key=" + key],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**os.environ, "STATE_DIRECTORY": state or os.path.join(self.dir, "state")})
+
+    @property
+    def url(self):
+        return "http://127.0.0.1:%d" % self.port
+
+    def log(self):
+        with open(os.path.join(self.dir, "log"), encoding="utf-8", errors="replace") as log:
+            return log.read()
+
+    def end(self, number=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+            try:
+                self.process.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    def close(self):
+        self.end()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def make_key(directory):
+    path = os.path.join(directory, "relay-key")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(os.urandom(24).hex() + "\n")
+    return path
+
+
 class Daemon:
     """One `vial serve` with sockets of its own, or where another one was."""
 
@@ -51,6 +97,12 @@ class Daemon:
         self.dir = tempfile.mkdtemp(prefix="vial-server-")
         self.path = path or os.path.join(self.dir, "s")
         self.port = free_port()
+        self.workers = []
+        if WORKERS:
+            key = make_key(self.dir)
+            self.workers = [Worker("w%d" % i, key, *options) for i in range(WORKERS)]
+            options += ("--backend", "null", "--set", "relay_key=" + key,
+                        "--set", "workers=" + ",".join(worker.url for worker in self.workers))
         with open(os.path.join(self.dir, "log"), "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(
                 [VIAL, "serve", "--socket", self.path, "--listen", "127.0.0.1:%d" % self.port,
@@ -58,7 +110,7 @@ class Daemon:
                 env={**os.environ, "STATE_DIRECTORY": state or os.path.join(self.dir, "state")})
         if not wait_until(lambda: self.answers() or self.process.poll() is not None) or \
                 self.process.poll() is not None:
-            log = self.log()
+            log = self.log() + "".join(worker.log() for worker in self.workers)
             self.close()
             raise RuntimeError("vial serve did not start: " + log)
 
@@ -68,9 +120,19 @@ class Daemon:
 
     def answers(self):
         try:
-            return self.ask("GET", "/healthz")[0] == 200
+            return self.ask("GET", "/healthz")[0] == 200 and self.well() == len(self.workers)
         except OSError:
             return False
+
+    def well(self):
+        """How many workers get requests."""
+        if not self.workers:
+            return 0
+        made = self.connect()
+        made.request("GET", "/metrics")
+        text = made.getresponse().read().decode()
+        made.close()
+        return int(re.search(r"^vial_fleet_workers_well (\d+)", text, re.M)[1])
 
     def close(self):
         if self.process.poll() is None:
@@ -80,6 +142,8 @@ class Daemon:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+        for worker in self.workers:
+            worker.close()
         wait_until(self.is_removed)
 
     def is_removed(self):
@@ -91,7 +155,7 @@ class Daemon:
         with open("/proc/%d/task/%d/children" % ((self.process.pid,) * 2), encoding="ascii") as file:
             for pid in file.read().split():
                 with open("/proc/%s/comm" % pid, encoding="ascii") as name:
-                    if name.read().strip() == "vial-server":
+                    if name.read().strip() in ("vial-server", "vial-dispatcher"):
                         return int(pid)
         return None
 
