@@ -334,6 +334,9 @@ static int look_around(struct serve *s, struct environments *environments, struc
 	    config_limits(&k->host->limits, k->host->config, e) < 0)
 		return -1;
 	const struct config_server *server = k->host->config->server;
+	s->reload.first = k->host->config;
+	if (config_is_dispatcher(server)) /* nothing runs here */
+		return 0;
 	if ((server->allow_weak && layers_parse(&k->weak, server->allow_weak, e) < 0) ||
 	    host_cgroups(&ignored, k->host, e) < 0)
 		return -1;
@@ -343,11 +346,6 @@ static int look_around(struct serve *s, struct environments *environments, struc
 	if (k->host->is_bare)
 		return err_set(e, ERR_HOST, "the daemon takes the namespaces layer: %s",
 			       k->host->why_bare);
-	s->reload.first = k->host->config;
-	if (config_is_dispatcher(server)) /* nothing runs here */
-		return 0;
-	if (host_check_layers(k->host, 0, e) < 0)
-		return -1;
 	k->sandboxes_max = (unsigned)server->max;
 	k->renew_forks = (unsigned)server->renew_runs;
 	k->renew_us = server->renew_time * 1000;

@@ -504,13 +504,11 @@ static const struct {
 #undef METRIC
 };
 
-/* Where programs run elsewhere there is nothing to say of them here. */
-static bool is_of_programs(const char *name)
+/* What there is to say of a server that runs no programs itself. */
+static bool is_of_every_server(const char *name)
 {
-	static const char *const families[] = {
-		"vial_run",      "vial_queue",       "vial_pool",
-		"vial_sessions", "vial_idempotency", "vial_history"
-	};
+	static const char *const families[] = { "vial_build", "vial_ready", "vial_http", "vial_log",
+						"process_" };
 
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
 		if (strncmp(name, families[i], strlen(families[i])) == 0)
@@ -527,7 +525,7 @@ void metrics_write(struct buf *out, const struct server *s)
 	if (s->pool)
 		pool_visit(s->pool, count_waiting, &p);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (!s->pool && is_of_programs(rows[i].name))
+		if (!s->pool && !is_of_every_server(rows[i].name))
 			continue;
 		p.name = rows[i].name;
 		exposition_head(out, rows[i].name, rows[i].type, rows[i].help);
