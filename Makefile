@@ -2,7 +2,7 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 
-.PHONY: all run tour test test-ecosystem test-cluster bench fuzz soak wheel install format tidy clean help
+.PHONY: all image run tour test test-ecosystem test-cluster bench fuzz soak wheel install format tidy clean help
 
 all: $(BUILD)/build.ninja ## build: build/vial, build/vial-server, libvial.so
 	@ninja -C $(BUILD) program
@@ -49,6 +49,11 @@ soak: all ## RUNS=5000 sandboxes, 20000 of a daemon, kills; then look for what i
 wheel: ## the Python package with the programs in it: dist/
 	@tools/install-deps wheel
 	@tools/wheel
+
+image: ## vial as a container image: build/image/vial.tar, for docker load and skopeo
+	@tools/install-deps build image
+	@$(MAKE) --no-print-directory all
+	@tools/image
 
 install: $(BUILD)/build.ninja ## DESTDIR= PREFIX=/usr/local
 	@meson configure $(BUILD) --prefix=$(PREFIX)
