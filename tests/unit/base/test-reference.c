@@ -27,8 +27,8 @@ TEST(references_are_completed)
 
 TEST(what_is_no_reference_is_refused)
 {
-	static const char *const texts[] = { "", "-x", "a b", "a\nb", "a;b", "/a", ":1", "host.example/",
-					     "a$(x)", "Python" };
+	static const char *const texts[] = { "",   "-x", "a b",           "a\nb",  "a;b",
+					     "/a", ":1", "host.example/", "a$(x)", "Python" };
 	char full[REFERENCE_MAX + 1], longest[400];
 	struct err e;
 
