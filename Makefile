@@ -65,7 +65,7 @@ format: ## clang-format on the lines that differ from BASE=HEAD
 
 tidy: ## clang-tidy over src/
 	@tools/install-deps test
-	@tools/test tidy
+	@tools/test tidy_deep
 
 clean: ## remove build*/
 	@rm -rf build build-asan build-clang build-fuzz build-kernel
