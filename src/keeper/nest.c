@@ -183,31 +183,41 @@ static void got_listener(struct nest *nest, const struct order_reply *reply, int
 		(void)close(fd);
 }
 
+/* An answer of one of our own, with a descriptor or -1.  False: there is none, or it was lost, and
+ * the nest with it. */
+static bool hear(struct nest *nest, int channel, const char *who, struct order_reply *ret,
+		 int *ret_fd)
+{
+	size_t count = 0;
+	struct err e;
+
+	*ret_fd = -1;
+	if (message_receive(channel, ret, sizeof(*ret), ret_fd, 1, &count, MSG_DONTWAIT, &e) == 0)
+		return true;
+	if (e.code == ERR_BUSY)
+		return false;
+	keeper_say("%s: lost its %s: made anew when needed", nest->environment->name, who);
+	nest_free(nest);
+	return false;
+}
+
 static void on_net(struct watch *w, uint32_t events)
 {
 	struct nest *nest = holder_of(w, struct nest, net_watch);
 	struct order_reply reply;
-	size_t count;
-	struct err e;
-	int fd = -1;
+	int fd;
 
 	(void)events;
-	if (message_receive(w->fd, &reply, sizeof(reply), &fd, 1, &count, MSG_DONTWAIT, &e) < 0) {
-		if (e.code == ERR_BUSY)
-			return;
-		keeper_say("%s: lost its net maker: made anew when needed",
-			   nest->environment->name);
-		nest_free(nest);
+	if (!hear(nest, w->fd, "net maker", &reply, &fd))
 		return;
-	}
 	if (reply.kind == ORDER_NET_LISTEN) {
-		got_listener(nest, &reply, count == 1 ? fd : -1);
+		got_listener(nest, &reply, fd);
 		return;
 	}
 	nest->net_orders--;
-	if (count == 1 && nest->net_count < NEST_NETS)
+	if (fd >= 0 && nest->net_count < NEST_NETS)
 		nest->nets[nest->net_count++] = fd;
-	else if (count == 1)
+	else if (fd >= 0)
 		(void)close(fd);
 	advance_all(nest);
 	if (nest->net_count + nest->net_orders == 0)
@@ -479,27 +489,20 @@ static void on_stem(struct watch *w, uint32_t events)
 {
 	struct nest *nest = holder_of(w, struct nest, stem_watch);
 	struct order_reply reply;
-	size_t count;
-	struct err e;
-	int fd = -1;
+	int fd;
 
 	(void)events;
-	if (message_receive(w->fd, &reply, sizeof(reply), &fd, 1, &count, MSG_DONTWAIT, &e) < 0) {
-		if (e.code == ERR_BUSY)
-			return;
-		keeper_say("%s: lost its stem: made anew when needed", nest->environment->name);
-		nest_free(nest);
+	if (!hear(nest, w->fd, "stem", &reply, &fd))
 		return;
-	}
 	if (reply.kind == ORDER_ZYGOTE) {
-		got_zygote(nest, &reply, count ? fd : -1);
+		got_zygote(nest, &reply, fd);
 		return;
 	}
 	struct cell *cell = cell_of(nest, reply.id);
-	if (cell && count && reply.kind == ORDER_SLOT)
+	if (cell && fd >= 0 && reply.kind == ORDER_SLOT)
 		cell_started(cell, fd);
 	else
-		take_guest(nest, &reply, count ? fd : -1);
+		take_guest(nest, &reply, fd);
 }
 
 static void on_nest_end(struct watch *w, uint32_t events)

@@ -87,6 +87,7 @@ slides.save("p.pptx")
 from markitdown import MarkItDown
 open("p.html", "w").write("<h1>hello</h1>")
 assert MarkItDown().convert("p.html").text_content == "# hello"
+assert MarkItDown().convert("d.docx").text_content == "hello"
 with py7zr.SevenZipFile("a.7z", "w") as archive:
     archive.write("d.docx")
 with py7zr.SevenZipFile("a.7z") as archive:
