@@ -334,6 +334,17 @@ static void write_sessions(const struct page *p)
 				  (double)counts[i]);
 }
 
+static void write_rollbacks(const struct page *p)
+{
+	static const char *const causes[] = { [OP_RUN] = "end",
+					      [OP_UNDO] = "undo",
+					      [OP_RESTORE] = "restore" };
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
+		exposition_sample(p->out, p->name, LABELS({ "cause", causes[i] }),
+				  (double)p->server->rollbacks[i]);
+}
+
 /* ---- ... of egress --------------------------------------------------------------------- */
 
 static void write_egress(const struct page *p)

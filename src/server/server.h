@@ -48,6 +48,7 @@ struct server {
 	LIST_HEAD(, session) sessions;
 	LIST_HEAD(, interpreter) interpreters; /* also those that no session has any more */
 	unsigned session_count;
+	uint64_t rollbacks[3]; /* steps taken back: for their end, by undo, by restore */
 	size_t session_bytes; /* of the requests that they are made from */
 	LIST_HEAD(, snippet) snippets;
 	struct tenants tenants;

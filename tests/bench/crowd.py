@@ -21,8 +21,9 @@ class Client(http.client.HTTPConnection):
         self.sock.settimeout(self.timeout)
         self.sock.connect(self.path)
 
-    def post(self, path, body):
-        self.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+    def post(self, path, body=None):
+        text = None if body is None else json.dumps(body)
+        self.request("POST", path, text, {"Content-Type": "application/json"} if text else {})
         answer = self.getresponse()
         text = answer.read()
         if answer.status >= 300:

@@ -121,6 +121,17 @@ class Goes(Case):
         self.assertEqual((result["state"], result["files"]), ("rolled_back", "kept"))
         self.assertEqual(self.value(session, "import os; sorted(os.listdir('.'))"), ["big", "more"])
 
+    def test_files_cost_what_changed(self):
+        session = self.start()
+        self.step(session, "open('still', 'wb').write(bytes(20 << 20)); open('f', 'w').write('x')")
+        for size in (0, 10, 100):
+            result = self.step(session, "open('f', 'wb').write(bytes(%d << 20)); import os; os._exit(1)" % size)
+            self.assert_taken_back(result)
+            self.step(session, "open('g', 'wb').write(b'g' * (%d << 20))" % size)
+            self.assert_taken_back(self.step(session, "os.unlink('g') if 0 else open('g', 'w').close(); exit(1)"))
+            self.assertEqual(self.value(session, "import os; [open('f').read(), os.path.getsize('g'),"
+                                        " open('g').read(1)]"), ["x", size << 20, "g" if size else ""])
+
     def test_callbacks_and_output(self):
         session = self.start()
         result = self.step(session, "print('before'); exit(2)")
