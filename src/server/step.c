@@ -442,7 +442,8 @@ static enum vial_outcome outcome_of(const struct step *step, const struct driver
 static void on_rolled_back(struct step *step, const struct driver_message *m, struct step_end *end)
 {
 	end->state = STATE_ROLLED_BACK;
-	step->session->server->rollbacks[step->request.op <= OP_RESTORE ? step->request.op : OP_RUN]++;
+	if (step->request.op <= OP_RESTORE)
+		step->session->server->rollbacks[step->request.op]++;
 	step->session->interpreter->is_policy_due = true;
 	end->signal = m->signal;
 	end->exit_code = m->exit_code;
