@@ -15,7 +15,7 @@
  *
  * Init ends when the keeper does, as every pid 1 of ours, and all that is inside with it.  Its
  * directory goes when nobody has the workspace open any more, as if it were memory: the descriptor
- * that was handed out holds a lock, and who waits for that removes it.
+ * that was handed out holds a lock, which init waits for and then removes all of it.
  * Guests are the keeper's children (CLONE_PARENT), who so learns how they ended.
  */
 #include "engine/bare.h"
@@ -430,10 +430,6 @@ _Noreturn void bare_main(const struct box_spec *spec, int channel, int gate)
 	(void)close(in.workspace);
 	serve(&in);
 	(void)kill(-1, SIGKILL); /* all that is in our domain, and nobody else */
-	struct clone_args args = { 0 };
-	if (sys_clone3(&args) == 0) { /* our end is that of all inside, and is waited for */
-		(void)close_range(0, UINT_MAX, 0);
-		remove_unused(AT_FDCWD, spec->bare, 0);
-	}
+	remove_unused(AT_FDCWD, spec->bare, 0);
 	_exit(0);
 }

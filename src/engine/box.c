@@ -141,6 +141,10 @@ void box_free(struct box *box)
 	box_kill(box);
 	int garbage = leave_mounts(box);
 	box_close_door(box);
+	if (box->bare) { /* whose init has it to remove, when we have let go of it */
+		box_close_workspace(box);
+		(void)close(take_fd(&box->channel)); /* it may be in there, unread */
+	}
 	if (box->init_fd >= 0) {
 		reap(box->init_fd);
 		(void)close(box->init_fd);

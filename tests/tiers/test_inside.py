@@ -173,9 +173,10 @@ a.send(b"x"); print(b.recv(1))
         self.assert_nothing_left()
 
     def test_nothing_outlives_a_killed_keeper(self):
-        code = "import os, time\nif os.fork() == 0: os.setsid()\nprint('on', flush=True)\ntime.sleep(60)"
+        code = "import os, time\nif os.fork() == 0: os.setsid()\nelse: print('on', flush=True)\ntime.sleep(60)"
         keeper = subprocess.Popen([tier.VIAL, "run", "--no-daemon", "--allow-weak", WEAK, "-l", "python", "-c", code],
-                                  env=self.environment(), cwd=self.dir, stdout=subprocess.PIPE)
+                                  env=self.environment(), cwd=self.dir, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT)
         self.assertEqual(keeper.stdout.readline(), b"on\n")
         keeper.send_signal(signal.SIGKILL)
         keeper.wait()
