@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-static const struct backend_class *const all[] = { &backend_null, &backend_kubernetes };
+static const struct backend_class *const all[] = { &backend_null, &backend_docker,
+						   &backend_kubernetes };
 
 const struct backend_class *backend_find(const char *name)
 {

@@ -147,8 +147,10 @@ static void worker_failed(struct worker *w, const char *what, const struct err *
 	w->failures++;
 	w->was_asked = true;
 	w->was_tried = false;
-	if (w->health != HEALTH_NEW || w->failures >= settings_of(w->fleet)->worker_failures)
+	if (w->health != HEALTH_NEW) /* one that starts has its own time for that */
 		w->health = HEALTH_ILL;
+	else
+		pause = LOOK_US;
 	w->next_us = loop_now() + (pause < LOOK_MAX_US ? pause : LOOK_MAX_US);
 	if (was_well)
 		say(w->fleet, what, e);
@@ -531,7 +533,8 @@ struct worker *fleet_take(struct fleet *f)
 	LIST_FOREACH(w, &f->workers, link)
 	{
 		int room = takes_more(w) ? (int)w->said.slots - (int)load_of(w) : 0;
-		if (room > most) {
+		bool is_rested = best && room == most && w->used_us < best->used_us;
+		if (room > most || (room > 0 && is_rested)) {
 			most = room;
 			best = w;
 		}
@@ -601,6 +604,12 @@ void worker_release(struct worker *w, bool did_fail)
 		w->next_us = 0;
 	}
 	changed(f);
+}
+
+void worker_add_session(struct worker *w)
+{
+	w->said.busy++;
+	w->said.sessions++;
 }
 
 const char *worker_url(const struct worker *w)

@@ -50,6 +50,7 @@ size_t fleet_take_all(struct fleet *f, struct worker **ret, size_t max);
 
 /* Whoever holds one releases it; `did_fail`: it did not answer, and is asked whether it is well. */
 void worker_release(struct worker *w, bool did_fail);
+void worker_add_session(struct worker *w); /* it has one more, as it will say when it is asked */
 const char *worker_url(const struct worker *w);
 const char *worker_name(const struct worker *w);
 bool worker_is_well(const struct worker *w);

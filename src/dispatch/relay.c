@@ -229,6 +229,8 @@ static void answer_short(struct relay *r)
 		fail(r, &f);
 		return;
 	}
+	if (r->status == 201 && r->errand.place != PLACE_NODE)
+		worker_add_session(r->worker);
 	exchange_reply_text(let_go(r), r->status, r->type, &r->answer);
 	relay_free(r);
 }

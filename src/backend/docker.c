@@ -1,0 +1,382 @@
+/*
+ * docker - workers that are containers of one host: its engine is asked for them, over its socket.
+ *
+ * A container is ours when it is labelled with the fleet's name; all others are left alone.  All of
+ * them are listed every few seconds, and after each order, rather than watched: it is one request
+ * on this very host, and what was missed is seen the next time.
+ */
+#include "backend/backend.h"
+#include "backend/docker_read.h"
+#include "base/json.h"
+#include "base/units.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/queue.h>
+
+enum {
+	LIST_US = 1000000,
+	ORDER_MS = 60000,
+	ANSWER_MAX = 4 << 20,
+	ORDER_MAX = 64 << 10,
+};
+
+#define FLEET_LABEL "vial.fleet"
+
+struct order { /* something to be made or removed */
+	struct backend *backend;
+	struct http_call *call;
+	char id[WORKER_ID_MAX + 1];
+	struct buf body;
+	backend_done *done;
+	void *arg;
+	LIST_ENTRY(order) link;
+};
+
+struct backend {
+	struct backend_options options;
+	uint64_t nano_cpus;
+	struct timer again;
+	struct http_call *list;
+	LIST_HEAD(, order) orders;
+	bool was_lost; /* contact, and it was said */
+};
+
+static int ask(struct http_call **ret, struct backend *b, const char *method, const char *path,
+	       const struct buf *body, void (*on_answer)(const struct http_answer *a, void *arg),
+	       void *arg, struct err *e)
+{
+	auto_buf struct buf url = BUF_INIT(4096);
+	struct http_request r = { .method = method,
+				  .unix_socket = b->options.settings->docker_socket,
+				  .body = body ? buf_str(body) : NULL,
+				  .length = body ? body->len : 0,
+				  .timeout_ms = ORDER_MS };
+
+	buf_printf(&url, "http://docker/v1.41%s", path);
+	r.url = buf_str(&url);
+	r.headers[0] = "Content-Type: application/json";
+	return http_fetch(ret, b->options.client, &r, ANSWER_MAX, on_answer, arg, e);
+}
+
+/* ---- which there are ----------------------------------------------------------------------- */
+
+static void tell(const struct docker_container *c, void *arg)
+{
+	struct backend *b = arg;
+	const struct backend_events *events = &b->options.events;
+	char url[WORKER_URL_MAX];
+	const struct backend_worker w = { .id = c->name,
+					  .url = c->address[0] ? url : NULL,
+					  .phase = c->is_running  ? BACKEND_RUNNING
+						   : c->is_coming ? BACKEND_PENDING
+								  : BACKEND_ENDED,
+					  .created = c->created,
+					  .why = c->state };
+
+	(void)snprintf(url, sizeof(url), "http://%s:%u", c->address,
+		       (unsigned)b->options.settings->worker_port);
+	events->on_worker(&w, events->arg);
+}
+
+static void list_later(struct backend *b, uint64_t us)
+{
+	struct err ignored;
+
+	(void)!loop_set_timer(b->options.loop, &b->again, us, &ignored);
+}
+
+static void on_list(const struct http_answer *a, void *arg)
+{
+	struct backend *b = arg;
+	const struct backend_events *events = &b->options.events;
+	struct err e;
+
+	b->list = NULL;
+	list_later(b, LIST_US);
+	if (a->failed)
+		e = *a->failed;
+	else if (a->status != 200)
+		(void)err_set(&e, ERR_GONE, "the engine answers %u", a->status);
+	else if (docker_read_list(a->body, a->len, tell, b, &e) == 0) {
+		b->was_lost = false;
+		events->on_synced(events->arg);
+		return;
+	}
+	if (!b->was_lost)
+		events->on_trouble(&e, events->arg);
+	b->was_lost = true;
+}
+
+static void on_again(struct timer *t)
+{
+	struct backend *b = holder_of(t, struct backend, again);
+	auto_buf struct buf path = BUF_INIT(1024);
+	struct err e;
+
+	if (b->list)
+		return;
+	buf_printf(&path,
+		   "/containers/json?all=1&filters=%%7B%%22label%%22%%3A%%5B%%22" FLEET_LABEL
+		   "%%3D%s%%22%%5D%%7D",
+		   b->options.fleet);
+	if (ask(&b->list, b, "GET", buf_str(&path), NULL, on_list, b, &e) < 0)
+		list_later(b, LIST_US);
+}
+
+/* ---- orders -------------------------------------------------------------------------------- */
+
+static void order_end(struct order *o, const struct err *failed)
+{
+	struct backend *b = o->backend;
+	backend_done *done = o->done;
+	void *arg = o->arg;
+
+	http_call_cancel(o->call);
+	LIST_REMOVE(o, link);
+	buf_done(&o->body);
+	free(o);
+	list_later(b, 0);
+	done(failed, arg);
+}
+
+static struct order *order_new(struct backend *b, const char *id, backend_done *done, void *arg)
+{
+	struct order *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	*o = (struct order){ .backend = b, .done = done, .arg = arg, .body = BUF_INIT(ORDER_MAX) };
+	(void)snprintf(o->id, sizeof(o->id), "%s", id);
+	LIST_INSERT_HEAD(&b->orders, o, link);
+	return o;
+}
+
+static void refused(struct order *o, const struct http_answer *a)
+{
+	char why[160] = "";
+	struct err e;
+
+	if (a->failed) {
+		e = *a->failed;
+	} else {
+		docker_read_message(why, sizeof(why), a->body, a->len);
+		(void)err_set(&e, a->status == 400 || a->status == 404 ? ERR_INVALID : ERR_LIMIT,
+			      "the engine answers %u: %s", a->status, why);
+	}
+	order_end(o, &e);
+}
+
+static void on_started(const struct http_answer *a, void *arg)
+{
+	struct order *o = arg;
+
+	o->call = NULL;
+	if (!a->failed && (a->status == 204 || a->status == 304))
+		order_end(o, NULL);
+	else
+		refused(o, a);
+}
+
+static void on_created(const struct http_answer *a, void *arg)
+{
+	struct order *o = arg;
+	auto_buf struct buf path = BUF_INIT(1024);
+	struct err e;
+
+	o->call = NULL;
+	if (a->failed || (a->status != 201 && a->status != 409)) { /* 409: it is there */
+		refused(o, a);
+		return;
+	}
+	buf_printf(&path, "/containers/%s/start", o->id);
+	if (ask(&o->call, o->backend, "POST", buf_str(&path), NULL, on_started, o, &e) < 0)
+		order_end(o, &e);
+}
+
+static void write_labels(struct json *j, const struct backend *b)
+{
+	const struct setting_list *more = &b->options.settings->worker_labels;
+
+	json_open(j, "Labels", '{');
+	json_string(j, FLEET_LABEL, b->options.fleet);
+	for (size_t i = 0; i < more->count; i++) {
+		char *name = strdup(more->items[i]), *value = name ? strchr(name, '=') : NULL;
+		if (value) {
+			*value = '\0';
+			json_string(j, name, value + 1);
+		}
+		free(name);
+	}
+	json_close(j);
+}
+
+/* Nothing of our own environment is in it, and nothing of a client's. */
+static void write_environment(struct json *j, const struct backend *b, const char *name)
+{
+	const struct config_server *s = b->options.settings;
+	char text[128];
+
+	json_open(j, "Env", '[');
+	(void)snprintf(text, sizeof(text), "VIAL_NODE=%s", name);
+	json_string(j, NULL, text);
+	(void)snprintf(text, sizeof(text), "VIAL_LISTEN=0.0.0.0:%u", (unsigned)s->worker_port);
+	json_string(j, NULL, text);
+	json_string(j, NULL, "VIAL_ALLOW_PLAIN=true");
+	json_string(j, NULL, "VIAL_SOCKET=none");
+	json_string(j, NULL, "VIAL_RELAY_KEY=/run/secrets/vial-relay-key");
+	for (size_t i = 0; i < s->worker_environment.count; i++)
+		json_string(j, NULL, s->worker_environment.items[i]);
+	json_close(j);
+}
+
+static void write_host(struct json *j, const struct backend *b)
+{
+	const struct config_server *s = b->options.settings;
+	auto_buf struct buf key = BUF_INIT(5000);
+
+	json_open(j, "HostConfig", '{');
+	json_int(j, "NanoCpus", (int64_t)b->nano_cpus);
+	json_int(j, "Memory", (int64_t)s->worker_memory);
+	json_int(j, "MemorySwap", (int64_t)s->worker_memory); /* no swap besides */
+	json_int(j, "MemoryReservation", (int64_t)s->worker_memory_request);
+	json_int(j, "PidsLimit", (int64_t)s->worker_pids);
+	json_bool(j, "ReadonlyRootfs", true);
+	if (s->worker_runtime)
+		json_string(j, "Runtime", s->worker_runtime);
+	json_string(j, "NetworkMode", s->worker_network ? s->worker_network : "bridge");
+	json_open(j, "CapDrop", '[');
+	json_string(j, NULL, "ALL");
+	json_close(j);
+	json_open(j, "SecurityOpt", '[');
+	json_string(j, NULL, "no-new-privileges");
+	for (size_t i = 0; i < s->worker_security.count; i++)
+		json_string(j, NULL, s->worker_security.items[i]);
+	json_close(j);
+	json_open(j, "Tmpfs", '{');
+	json_string(j, "/tmp", "rw,nosuid,nodev");
+	json_string(j, "/run/vial", "rw,nosuid,nodev,mode=1777");
+	json_string(j, "/var/lib/vial", "rw,nosuid,nodev,mode=1777");
+	json_close(j);
+	json_open(j, "Binds", '[');
+	buf_printf(&key, "%s:/run/secrets/vial-relay-key:ro", s->relay_key);
+	json_string(j, NULL, buf_str(&key));
+	json_close(j);
+	json_close(j);
+}
+
+static void docker_create(struct backend *b, const char *name, backend_done *done, void *arg)
+{
+	const struct config_server *s = b->options.settings;
+	struct order *o = order_new(b, name, done, arg);
+	auto_buf struct buf path = BUF_INIT(1024);
+	char user[32];
+	struct err e;
+
+	if (!o)
+		return; /* without memory for an order: the fleet sees that it is not there */
+	struct json j = { .out = &o->body };
+	json_open(&j, NULL, '{');
+	json_string(&j, "Image", s->worker_image);
+	(void)snprintf(user, sizeof(user), "%u:%u", (unsigned)s->worker_user,
+		       (unsigned)s->worker_group);
+	json_string(&j, "User", user);
+	write_labels(&j, b);
+	write_environment(&j, b, name);
+	write_host(&j, b);
+	json_close(&j);
+	buf_printf(&path, "/containers/create?name=%s", name);
+	if (ask(&o->call, b, "POST", buf_str(&path), &o->body, on_created, o, &e) < 0)
+		order_end(o, &e);
+}
+
+static void on_removed(const struct http_answer *a, void *arg)
+{
+	struct order *o = arg;
+
+	o->call = NULL;
+	if (!a->failed && (a->status == 204 || a->status == 404 || a->status == 409))
+		order_end(o, NULL);
+	else
+		refused(o, a);
+}
+
+static void on_stopped(const struct http_answer *a, void *arg)
+{
+	struct order *o = arg;
+	auto_buf struct buf path = BUF_INIT(1024);
+	struct err e;
+
+	o->call = NULL;
+	if (a->failed) {
+		refused(o, a);
+		return;
+	}
+	buf_printf(&path, "/containers/%s?force=1&v=1", o->id);
+	if (ask(&o->call, o->backend, "DELETE", buf_str(&path), NULL, on_removed, o, &e) < 0)
+		order_end(o, &e);
+}
+
+static void docker_remove(struct backend *b, const char *id, uint64_t grace_ms, backend_done *done,
+			  void *arg)
+{
+	struct order *o = order_new(b, id, done, arg);
+	auto_buf struct buf path = BUF_INIT(1024);
+	struct err e;
+
+	if (!o)
+		return;
+	buf_printf(&path, "/containers/%s/stop?t=%u", id, (unsigned)(grace_ms / 1000));
+	if (ask(&o->call, b, "POST", buf_str(&path), NULL, on_stopped, o, &e) < 0)
+		order_end(o, &e);
+}
+
+/* ---- life ------------------------------------------------------------------------------ */
+
+static int docker_open(struct backend **ret, const struct backend_options *options, struct err *e)
+{
+	const struct config_server *s = options->settings;
+	uint64_t millicores = 0;
+
+	if (s->worker_cpus && units_cores(&millicores, s->worker_cpus, e) < 0)
+		return err_context(e, "worker_cpus");
+	struct backend *b = calloc(1, sizeof(*b));
+	if (!b)
+		return err_sys(e, "backend");
+	*b = (struct backend){ .options = *options,
+			       .nano_cpus = millicores * 1000000,
+			       .again.on_due = on_again };
+	LIST_INIT(&b->orders);
+	*ret = b;
+	return 0;
+}
+
+static void docker_start(struct backend *b)
+{
+	list_later(b, 0);
+}
+
+static void docker_close(struct backend *b)
+{
+	if (!b)
+		return;
+	loop_cancel_timer(b->options.loop, &b->again);
+	http_call_cancel(b->list);
+	while (!LIST_EMPTY(&b->orders)) {
+		struct order *o = LIST_FIRST(&b->orders);
+		http_call_cancel(o->call);
+		LIST_REMOVE(o, link);
+		buf_done(&o->body);
+		free(o);
+	}
+	free(b);
+}
+
+const struct backend_class backend_docker = {
+	.name = "docker",
+	.open = docker_open,
+	.start = docker_start,
+	.create = docker_create,
+	.remove = docker_remove,
+	.close = docker_close,
+};

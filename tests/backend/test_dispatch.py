@@ -1,0 +1,143 @@
+"""A dispatcher and two workers: where requests go, and what becomes of them when a worker does not."""
+import http.client
+import json
+import signal
+import threading
+
+import daemon
+from daemon import Worker, run_of, wait_until
+
+
+class Dispatched(daemon.Case):
+    options = ("--armed", "1")
+
+    def session(self):
+        status, answer, _ = self.daemon.ask("POST", "/v1/sessions", {"language": "python"})
+        self.assertEqual(status, 201, answer)
+        return answer["id"]
+
+    def step(self, session, code):
+        return self.daemon.ask("POST", "/v1/sessions/%s/runs" % session, {"code": code})
+
+
+class Ways(Dispatched):
+    """Nothing fails here."""
+
+    def test_sessions_are_spread_and_found_again(self):
+        ids = [self.session() for _ in range(4)]
+        self.assertEqual(len({name[:8] for name in ids}), 2)
+        for number, name in enumerate(ids):
+            self.assertEqual(self.step(name, "x = %d" % number)[0], 200)
+        for number, name in enumerate(ids):
+            self.assertEqual(self.step(name, "x")[1]["result"]["value"]["json"], number)
+        listed = {row["id"] for row in self.daemon.ask("GET", "/v1/sessions")[1]["sessions"]}
+        self.assertLessEqual(set(ids), listed)
+        for name in ids:
+            self.assertEqual(self.daemon.ask("DELETE", "/v1/sessions/" + name)[0], 200)
+
+    def test_history_is_one(self):
+        made = [self.run_ok("print(%d)" % i) and i for i in range(6)]
+        pages, cursor = [], ""
+        while cursor is not None:
+            answer = self.daemon.ask("GET", "/v1/history?kind=run&limit=2" + cursor)[1]
+            pages += [record["id"] for record in answer["records"]]
+            cursor = answer["next"] and "&cursor=" + answer["next"]
+        self.assertGreaterEqual(len(pages), len(made))
+        self.assertEqual(len(pages), len(set(pages)))
+        self.assertEqual(self.daemon.ask("GET", "/v1/history/" + pages[0])[1]["id"], pages[0])
+
+    def test_who_says_who_it_is(self):
+        """A worker believes whoever has the key, and nobody else; a dispatcher's client says nothing."""
+        worker = self.daemon.workers[0]
+        for headers in ({}, {"Vial-Tenant": "local", "Vial-Scopes": "run"},
+                        {"Vial-Relay": "x" * 48, "Vial-Tenant": "local", "Vial-Scopes": "run"}):
+            made = http.client.HTTPConnection("127.0.0.1", worker.port, timeout=daemon.PATIENCE_S)
+            made.request("GET", "/v1/runs", headers=headers)
+            self.assertEqual(made.getresponse().status, 401)
+            made.close()
+        status, answer, _ = self.daemon.ask("GET", "/v1/tenant", headers={"Vial-Tenant": "other"})
+        self.assertEqual((status, answer["tenant"]), (200, "local"))
+
+    def test_ids_of_nobody(self):
+        for name, expected in (("1" * 32, 410), ("0" * 32, 404), ("nonsense", 404)):
+            self.assertEqual(self.daemon.ask("GET", "/v1/sessions/" + name)[0], expected, name)
+
+
+class Losses(Dispatched):
+    """Each has workers of its own, since they are killed."""
+
+    def setUp(self):
+        self.daemon = daemon.Daemon(*self.options)
+
+    def tearDown(self):
+        self.daemon.close()
+
+    @classmethod
+    def setUpClass(cls):
+        pass
+
+    @classmethod
+    def tearDownClass(cls):
+        pass
+
+    def kill_all(self):
+        for worker in self.daemon.workers:
+            worker.end(signal.SIGKILL)
+
+    def test_a_run_whose_worker_dies_is_not_run_again(self):
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(
+            self.daemon.ask("POST", "/v1/runs", run_of("import time; time.sleep(60)"))))
+        thread.start()
+        self.assertTrue(wait_until(self.daemon.runs))
+        self.kill_all()
+        thread.join(daemon.PATIENCE_S)
+        status, answer, _ = answers[0]
+        self.assertEqual((status, answer["error"]["code"]), (502, "worker_lost"))
+        self.assertTrue(answer["error"]["hint"])
+
+    def test_a_stream_says_so(self):
+        made = self.daemon.connect()
+        made.request("POST", "/v1/runs", json.dumps(run_of("print(1, flush=True); import time; time.sleep(60)")),
+                     {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
+        response = made.getresponse()
+        while b'"output"' not in response.readline():
+            pass
+        self.kill_all()
+        last = [json.loads(line) for line in response.read().splitlines() if line.strip()][-1]
+        self.assertEqual((last["event"], last["error"]["code"]), ("error", "worker_lost"))
+        made.close()
+
+    def test_others_go_on_and_it_comes_back(self):
+        lost, kept = self.session(), self.session()
+        self.assertNotEqual(lost[:8], kept[:8])
+        sessions = {self.daemon.ask("GET", "/v1/sessions/" + name)[0] for name in (lost, kept)}
+        self.assertEqual(sessions, {200})
+        owner = self.owner(lost)
+        owner.end(signal.SIGKILL)
+        for _ in range(5):
+            self.run_ok("print(1)")
+        self.assertEqual(self.step(kept, "1 + 1")[0], 200)
+        status, answer, _ = self.step(lost, "1")
+        self.assertEqual((status, answer["error"]["code"]), (502, "worker_unreachable"))
+        again = Worker(owner.name, owner.key, *self.options, port=owner.port)
+        self.daemon.workers[self.daemon.workers.index(owner)] = again
+        self.assertTrue(wait_until(lambda: self.daemon.well() == 2))
+        self.assertEqual(self.step(lost, "1")[0], 404)
+
+    def owner(self, session):
+        number = int(session[:8], 16)
+        for worker in self.daemon.workers:
+            hashed = 2166136261
+            for byte in worker.name.encode():
+                hashed = (hashed ^ byte) * 16777619 % 2 ** 32
+            if hashed & 0x7fffffff == number:
+                return worker
+        return None
+
+    def test_nobody_is_there(self):
+        self.kill_all()
+        status, answer, headers = self.daemon.ask("POST", "/v1/runs", run_of("print(1)"))
+        self.assertEqual((status, answer["error"]["message"]), (
+            503, "Code execution is currently unavailable: executor pods are not ready."))
+        self.assertIn("Retry-After", headers)
