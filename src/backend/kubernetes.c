@@ -283,9 +283,9 @@ static const char *if_said(const char *text)
 }
 
 /*
- * What a pod without privileges has not to give, so that its workers start: it has one uid and one
- * control group, its own.  The runtime's usual filter lets it make no namespaces, and without a user
- * namespace of the pod's own its /proc is masked, so that none can be mounted.
+ * What a pod without privileges has not to give: it has one uid and one control group, its own.
+ * The runtime's usual filter lets it make no namespaces, and without a user namespace of the
+ * pod's own its /proc is masked, so that none can be mounted.
  */
 static const char *missing_layers(const struct config_server *s)
 {

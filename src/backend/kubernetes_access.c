@@ -399,8 +399,9 @@ static int read_account(struct kube_access *a, int dir_fd, const char *dir, stru
 	if (keep_server(a, server, e) < 0 || keep_file(&a->authority, dir_fd, "ca.crt", e) < 0 ||
 	    keep_file(&a->namespace, dir_fd, "namespace", e) < 0)
 		return -1;
-	a->namespace[strcspn(a->namespace, " \n")] = '\0';
-	if (check_namespace(a->namespace, e) < 0)
+	if (a->namespace)
+		a->namespace[strcspn(a->namespace, " \n")] = '\0';
+	if (check_namespace(a->namespace ? a->namespace : "", e) < 0)
 		return -1;
 	if (asprintf(&a->token_path, "%s/token", dir) < 0) {
 		a->token_path = NULL;
