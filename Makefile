@@ -2,7 +2,7 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 
-.PHONY: all image run tour test test-ecosystem test-cluster bench fuzz soak wheel install format tidy clean help
+.PHONY: all image run tour test test-ecosystem test-cluster bench bench-cluster fuzz soak wheel install format tidy clean help
 
 all: $(BUILD)/build.ninja ## build: build/vial, build/vial-server, libvial.so
 	@ninja -C $(BUILD) program
@@ -37,6 +37,9 @@ bench: ## cold starts beside plain python3, bubblewrap, crun and docker
 	@tools/install-deps bench
 	@$(MAKE) --no-print-directory all && ninja -C $(BUILD) --quiet bench-spawn bench-pool
 	@tests/bench/run
+
+bench-cluster: all ## what a dispatcher adds to steps and runs
+	@tests/bench/cluster
 
 fuzz: all ## libFuzzer on every parser, schemathesis on the whole; FUZZ_SECONDS=60 each
 	@tools/install-deps fuzz
