@@ -346,6 +346,8 @@ static int look_around(struct serve *s, struct environments *environments, struc
 	if (k->host->is_bare)
 		return err_set(e, ERR_HOST, "the daemon takes the namespaces layer: %s",
 			       k->host->why_bare);
+	if (k->weak & (1u << LAYER_PROC)) /* its stems write the maps of user namespaces there */
+		return err_set(e, ERR_HOST, "the daemon takes the proc layer (see 'vial doctor')");
 	k->sandboxes_max = (unsigned)server->max;
 	k->renew_forks = (unsigned)server->renew_runs;
 	k->renew_us = server->renew_time * 1000;
