@@ -4,6 +4,7 @@
 #include "base/sys.h"
 #include "engine/bare.h"
 #include "engine/cgroup.h"
+#include "engine/graft.h"
 #include "engine/steps.h"
 #include "engine/zygote.h"
 
@@ -313,7 +314,8 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 	box->init = slot_clone(&box->init_fd, spec, far_end, far_gate, 0, e);
 	if (box->init < 0)
 		return -1;
-	if (idmap_write(box->init, &box->lease, spec->is_nest, e) < 0)
+	if ((spec->is_nest ? idmap_write_nest(box->init, &box->lease, e)
+			   : idmap_write(box->init, &box->lease, NULL, e)) < 0)
 		return err_context(e, "idmap");
 	if (!box->share_network && open_user_ns(box, e) < 0)
 		return err_context(e, "net");
@@ -328,21 +330,29 @@ int box_create(struct box **ret, const struct box_spec *spec, struct err *e)
 /* ---- slots in a nest ------------------------------------------------------------------- */
 
 int box_order(struct box **ret, int stem, uint32_t id, const struct lease *lease,
-	      const struct limits *lim, bool is_read_only, struct err *e)
+	      const struct slot_wish *wish, struct err *e)
 {
 	const struct order order = { .kind = ORDER_SLOT,
 				     .id = id,
 				     .lease = *lease,
-				     .limits = *lim,
-				     .is_read_only = is_read_only };
+				     .limits = *wish->limits,
+				     .is_read_only = wish->is_read_only,
+				     .lineage = *wish->lineage };
 	auto_close int far_end = -1, far_gate = -1;
 	auto_box struct box *box = box_new(lease, &far_end, &far_gate, e);
 
 	if (!box)
 		return -1;
 	box->share_network = true; /* guests bring their own */
-	const int fds[ORDER_SLOT_FDS_] = { far_end, far_gate };
-	if (message_send(stem, &order, sizeof(order), fds, ORDER_SLOT_FDS_, e) < 0)
+	int fds[ORDER_BELOW_FDS_] = { far_end, far_gate };
+	const struct box_above *above = wish->above;
+	if (above) {
+		fds[ORDER_BELOW_USER] = above->box->ns[NS_USER];
+		fds[ORDER_BELOW_PID] = above->box->ns[NS_PID];
+		memcpy(fds + ORDER_BELOW_COPIES, above->copies, sizeof(above->copies));
+	}
+	if (message_send(stem, &order, sizeof(order), fds,
+			 above ? ORDER_BELOW_FDS_ : ORDER_SLOT_FDS_, e) < 0)
 		return -1;
 	*ret = take_ptr(&box);
 	return 0;
@@ -354,6 +364,20 @@ int box_started(struct box *box, int pidfd, struct err *e)
 	if (SYS(send, box->channel, "m", 1, MSG_NOSIGNAL) < 0)
 		return err_sys(e, "idmap");
 	return 0;
+}
+
+int box_take_net(struct box *box)
+{
+	return take_fd(&box->ns[NS_NET]);
+}
+
+void box_door(int *ret, const struct box *box)
+{
+	ret[GRAFT_USER] = box->ns[NS_USER];
+	ret[GRAFT_PID] = box->ns[NS_PID];
+	ret[GRAFT_IPC] = box->ns[NS_IPC];
+	ret[GRAFT_MNT] = box->ns[NS_MNT];
+	ret[GRAFT_GATE] = box->gate;
 }
 
 int box_channel(const struct box *box)
@@ -388,7 +412,7 @@ int box_order_guest(const struct box *box, int zygote, const struct order *order
 static void take_descriptors(struct box *box, struct msghdr *msg)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
-	int got[NS_NET + 1];
+	int got[SLOT_FDS_MAX];
 
 	if (!c || c->cmsg_type != SCM_RIGHTS)
 		return;
@@ -405,12 +429,14 @@ static void take_descriptors(struct box *box, struct msghdr *msg)
 	}
 	memcpy(box->ns, got, NS_NET * sizeof(int));
 	box->workspace = got[NS_NET];
+	if (count > NS_NET + 1)
+		box->ns[NS_NET] = got[NS_NET + 1];
 }
 
 int box_ready(struct box *box, struct err *e)
 {
 	union {
-		char bytes[CMSG_SPACE(sizeof(int) * (NS_NET + 1))];
+		char bytes[CMSG_SPACE(sizeof(int) * SLOT_FDS_MAX)];
 		struct cmsghdr align;
 	} control;
 	struct slot_report what;

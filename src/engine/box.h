@@ -46,8 +46,21 @@ int box_pidfd(const struct box *box);
  * A slot in a nest, made by the nest's stem (engine/zygote.h): order it, tell it of the stem's
  * answer, and when box_channel() is readable ask box_ready(), which does not wait then.
  */
+struct box_above { /* for a slot below another, with a network of its own: engine/graft.h */
+	const struct box *box;
+	int copies[BOX_COPIES]; /* what it begins with: workspace, /tmp, /dev/shm */
+};
+struct slot_wish {
+	const struct limits *limits;
+	bool is_read_only;
+	const struct lineage *lineage;
+	const struct box_above *above; /* NULL: none */
+};
 int box_order(struct box **ret, int stem, uint32_t id, const struct lease *lease,
-	      const struct limits *lim, bool is_read_only, struct err *e) MUST_USE;
+	      const struct slot_wish *wish, struct err *e) MUST_USE;
+int box_take_net(struct box *box); /* of one below another, when it is ready */
+/* What a branch needs to get in, as enum graft_fd has it; the caller adds the rest.  Borrowed. */
+void box_door(int *ret, const struct box *box);
 int box_started(struct box *box, int pidfd, struct err *e) MUST_USE; /* takes it */
 int box_channel(const struct box *box);
 

@@ -212,34 +212,86 @@ static int put(pid_t pid, const char *file, const char *text, struct err *e)
 	return 0;
 }
 
-int idmap_write(pid_t pid, const struct lease *lease, bool is_nest, struct err *e)
-{
-	uid_t first = is_nest ? BOX_ROOT_UID : BOX_UID, root = lease->init_uid;
-	char uids[160], gids[160];
+enum { MAP_MAX = 4000 }; /* the kernel takes less than a page */
 
-	if (lease->own_uids && is_nest) {
-		uid_t end = lease->base + 2 * lease->count;
-		(void)snprintf(uids, sizeof(uids), "%d %u 1\n%u %u %u\n", BOX_ROOT_UID, root,
-			       lease->base, lease->base, root - lease->base);
-		if (root + 1 < end) /* a map has no empty rows */
-			(void)snprintf(uids + strlen(uids), sizeof(uids) - strlen(uids),
-				       "%u %u %u\n", root + 1, root + 1, end - root - 1);
-		(void)snprintf(gids, sizeof(gids), "%s", uids);
-	} else if (lease->own_uids) {
-		(void)snprintf(uids, sizeof(uids), "%d %u 1\n%d %u 1\n", BOX_ROOT_UID, root,
-			       BOX_UID, lease->guest_uid);
-		(void)snprintf(gids, sizeof(gids), "%s", uids);
-	} else {
-		(void)snprintf(uids, sizeof(uids), "%u %u 1\n", first, geteuid());
-		(void)snprintf(gids, sizeof(gids), "%u %u 1\n", first, getegid());
-	}
+static int put_maps(pid_t pid, const struct lease *lease, const char *uids, const char *gids,
+		    struct err *e)
+{
 	/* An ordinary user may map a group only when setgroups() is given up for good; one
 	 * who may map any must keep it, so that the guest can drop our supplementary groups. */
 	if (!lease->mappable && put(pid, "setgroups", "deny", e) < 0)
 		return -1;
-	if (put(pid, "uid_map", uids, e) < 0 || put(pid, "gid_map", gids, e) < 0)
-		return -1;
-	return 0;
+	return put(pid, "uid_map", uids, e) < 0 || put(pid, "gid_map", gids, e) < 0 ? -1 : 0;
+}
+
+/* The one id that an ordinary user has to give. */
+static int put_own(pid_t pid, const struct lease *lease, unsigned inside, struct err *e)
+{
+	char uids[40], gids[40];
+
+	(void)snprintf(uids, sizeof(uids), "%u %u 1\n", inside, geteuid());
+	(void)snprintf(gids, sizeof(gids), "%u %u 1\n", inside, getegid());
+	return put_maps(pid, lease, uids, gids, e);
+}
+
+/* Ids that are themselves: a map has no empty rows. */
+static void add_same(char map[MAP_MAX], uid_t first, uid_t end)
+{
+	size_t used = strlen(map);
+
+	if (first < end)
+		(void)snprintf(map + used, MAP_MAX - used, "%u %u %u\n", first, first, end - first);
+}
+
+static bool is_taken(const struct lease *lease, const struct lineage *lineage, unsigned index)
+{
+	bool taken = index == lease->index;
+
+	for (unsigned i = 0; i < lineage->count && !taken; i++)
+		taken = lineage->index[i] == index;
+	return taken;
+}
+
+/* What is between the ids of those that we lie in, and our own: each row must be in one of theirs. */
+static void add_others(char map[MAP_MAX], const struct lease *lease, const struct lineage *lineage)
+{
+	unsigned first = 0;
+
+	for (unsigned i = 0; i <= lease->count; i++) {
+		if (i < lease->count && !is_taken(lease, lineage, i))
+			continue;
+		add_same(map, lease->base + 2 * first, lease->base + 2 * i);
+		first = i + 1;
+	}
+}
+
+int idmap_write_nest(pid_t pid, const struct lease *lease, struct err *e)
+{
+	uid_t root = lease->init_uid;
+	char map[MAP_MAX];
+
+	if (!lease->own_uids)
+		return put_own(pid, lease, BOX_ROOT_UID, e);
+	(void)snprintf(map, sizeof(map), "%d %u 1\n", BOX_ROOT_UID, root);
+	add_same(map, lease->base, root);
+	add_same(map, root + 1, lease->base + 2 * lease->count);
+	return put_maps(pid, lease, map, map, e);
+}
+
+int idmap_write(pid_t pid, const struct lease *lease, const struct lineage *lineage, struct err *e)
+{
+	char map[MAP_MAX];
+
+	if (!lease->own_uids)
+		return put_own(pid, lease, BOX_UID, e);
+	(void)snprintf(map, sizeof(map), "%d %u 1\n%d %u 1\n", BOX_ROOT_UID, lease->init_uid,
+		       BOX_UID, lease->guest_uid);
+	if (lineage && lineage->count > 1) /* whose files are copied: there it is the guest */
+		(void)snprintf(map + strlen(map), sizeof(map) - strlen(map), "%u %d 1\n",
+			       lease->base + 2 * lineage->index[lineage->count - 1], BOX_UID);
+	if (lineage)
+		add_others(map, lease, lineage);
+	return put_maps(pid, lease, map, map, e);
 }
 
 int idmap_userns(uid_t disk_uid, gid_t disk_gid, uid_t host, struct err *e)

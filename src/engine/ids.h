@@ -11,6 +11,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum { IDS_COUNT = 4096 };
@@ -46,12 +47,23 @@ void lease_done(struct lease *lease);
 int ids_claim(unsigned index,
 	      void *ids); /* that very lease, as a descriptor; -1: held, or no luck */
 
+/* Whose namespaces a sandbox lies in, by their leases: its nest's, then those of the sandboxes that
+ * it descends from by live forks. */
+enum { LINEAGE_MAX = 32 };
+struct lineage {
+	unsigned count;
+	uint16_t index[LINEAGE_MAX];
+};
+
 /*
  * The maker's side: write uid_map and gid_map of a process cloned into a new user namespace.  A
  * nest's root is its own, and every other id of the range is itself, so that sandboxes made inside
- * can have them.
+ * can have them.  So it is in a sandbox (with a lineage): those that a live fork makes inside of it
+ * have ids of their own.  Nobody there can become any of them: that takes a capability.
  */
-int idmap_write(pid_t pid, const struct lease *lease, bool is_nest, struct err *e) MUST_USE;
+int idmap_write(pid_t pid, const struct lease *lease, const struct lineage *lineage,
+		struct err *e) MUST_USE; /* no lineage: a nest, or a sandbox that is in none */
+int idmap_write_nest(pid_t pid, const struct lease *lease, struct err *e) MUST_USE;
 
 /*
  * A user namespace that maps `disk` to `host` and nothing else, for idmapped

@@ -28,8 +28,8 @@ struct init {
 	const struct box_spec *spec;
 	int channel;
 	int gate; /* a byte in it lets guests run */
-	int ns[NS_NET];
-	int workspace;
+	int fds[SLOT_FDS_MAX]; /* as they are reported */
+	size_t fd_count;
 };
 
 /*
@@ -50,6 +50,8 @@ static int let_go(struct init *in, struct err *e)
 			return err_set(e, ERR_LIMIT, "more than %d prepared mounts", KEEP_MAX - 3);
 		keep[count++] = in->spec->mounts[i].tree_fd;
 	}
+	for (size_t i = 0; in->spec->is_below && i < BOX_COPIES && count < KEEP_MAX; i++)
+		keep[count++] = in->spec->copies[i].from;
 	return fds_close_except(0, keep, count, e);
 }
 
@@ -75,10 +77,11 @@ static int open_namespaces(struct init *in, struct err *e)
 	};
 
 	for (int i = 0; i < NS_NET; i++) {
-		in->ns[i] = SYS(open, paths[i], O_RDONLY | O_CLOEXEC);
-		if (in->ns[i] < 0)
+		in->fds[i] = SYS(open, paths[i], O_RDONLY | O_CLOEXEC);
+		if (in->fds[i] < 0)
 			return err_sys(e, "%s", paths[i]);
 	}
+	in->fd_count = NS_NET;
 	return 0;
 }
 
@@ -95,7 +98,35 @@ static int build_root(struct init *in, struct err *e)
 
 static int open_workspace(struct init *in, struct err *e)
 {
-	return mount_open_workspace(&in->workspace, in->spec, e);
+	return mount_open_workspace(&in->fds[in->fd_count++], in->spec, e);
+}
+
+static int make_net(struct init *in, struct err *e)
+{
+	int net = net_make();
+
+	if (net < 0) {
+		errno = -net;
+		return err_sys(e, "network");
+	}
+	in->fds[in->fd_count++] = net;
+	return 0;
+}
+
+static int copy_files(struct init *in, struct err *e)
+{
+	for (size_t i = 0; i < BOX_COPIES; i++) {
+		const char *path = in->spec->copies[i].to;
+		bool is_workspace = strcmp(path, in->spec->workspace + 1) == 0;
+		auto_close int to = SYS(openat, is_workspace ? in->fds[NS_NET] : AT_FDCWD,
+					is_workspace ? "." : path,
+					O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (to < 0)
+			return err_sys(e, "%s", path);
+		if (copy_tree(in->spec->copies[i].from, to, e) < 0)
+			return err_context(e, "/%s", path);
+	}
+	return 0;
 }
 
 static int pivot(struct init *in, struct err *e)
@@ -149,6 +180,12 @@ static const struct step build_steps[] = {
 	{ "workspace", open_workspace }, /* before the guest's own view becomes read-only */
 };
 
+/* ... where another is that it is to go on from ... */
+static const struct step below_steps[] = {
+	{ "network", make_net },  /* by us: nobody else's may be joined with our guest's power */
+	{ "files", copy_files },  /* while files of another uid may be read */
+};
+
 /* ... with a tree of its own ... */
 static const struct step root_steps[] = {
 	{ "pivot", pivot },              /* "/" is the new root; the host's tree hangs below it */
@@ -168,7 +205,7 @@ static const struct step seal_steps[] = {
 static void report(const struct init *in, const struct slot_report *what)
 {
 	union {
-		char bytes[CMSG_SPACE(sizeof(int) * (NS_NET + 1))];
+		char bytes[CMSG_SPACE(sizeof(int) * SLOT_FDS_MAX)];
 		struct cmsghdr align;
 	} control = { { 0 } };
 	struct iovec iov = { (void *)what, sizeof(*what) };
@@ -176,13 +213,12 @@ static void report(const struct init *in, const struct slot_report *what)
 
 	if (what->err.code == ERR_NONE) {
 		msg.msg_control = control.bytes;
-		msg.msg_controllen = sizeof(control.bytes);
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * in->fd_count);
 		struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int) * (NS_NET + 1));
-		memcpy(CMSG_DATA(c), in->ns, sizeof(in->ns));
-		memcpy(CMSG_DATA(c) + sizeof(in->ns), &in->workspace, sizeof(int));
+		c->cmsg_len = CMSG_LEN(sizeof(int) * in->fd_count);
+		memcpy(CMSG_DATA(c), in->fds, sizeof(int) * in->fd_count);
 	}
 	while (SYS(sendmsg, in->channel, &msg, MSG_NOSIGNAL) < 0)
 		if (errno != EINTR)
@@ -205,7 +241,7 @@ static void take_steps(struct init *in, const struct step *steps, size_t count)
 _Noreturn void init_main(const struct box_spec *spec, int channel, int gate)
 {
 	static const struct slot_report built = { .err.code = ERR_NONE };
-	struct init in = { .spec = spec, .channel = channel, .gate = gate, .workspace = -1 };
+	struct init in = { .spec = spec, .channel = channel, .gate = gate };
 	struct err ignored;
 	sigset_t all;
 	char byte;
@@ -215,6 +251,8 @@ _Noreturn void init_main(const struct box_spec *spec, int channel, int gate)
 	(void)signal(SIGCHLD, SIG_IGN); /* the kernel reaps what is orphaned to us */
 
 	take_steps(&in, build_steps, COUNT(build_steps));
+	if (spec->is_below)
+		take_steps(&in, below_steps, COUNT(below_steps));
 	if (!spec->in_nest)
 		take_steps(&in, root_steps, COUNT(root_steps));
 	report(&in, &built);
@@ -224,7 +262,7 @@ _Noreturn void init_main(const struct box_spec *spec, int channel, int gate)
 	/* What was handed out and what was mounted; held by nobody's failure but our own end.  That
 	 * of a second view of the workspace waits for the kernel (RCU): better here, in a nest. */
 	bool has_view = spec->in_nest && !spec->workspace_writable;
-	int keep[] = { channel, in.workspace };
+	int keep[] = { channel, in.fds[NS_NET] };
 	(void)!fds_close_except(0, keep, has_view ? 2 : 1, &ignored);
 	while (read(channel, &byte, 1) < 0 && errno == EINTR)
 		continue;

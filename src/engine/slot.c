@@ -15,6 +15,9 @@
  * too: the effective uid that made it.  Were that ours, all sandboxes would draw on one budget.
  * So for the length of one clone() this thread has the sandbox's uid, with its capabilities
  * raised again.  The way back is free: a real uid of 0 may always return.
+ *
+ * A sandbox below another is owned by that one's guest: whoever owns a user namespace has power
+ * over it, and that is how a live fork gets in (engine/graft.h).
  */
 struct disguise {
 	bool active;
@@ -22,7 +25,7 @@ struct disguise {
 	uid_t euid;
 };
 
-static int disguise_enter(struct disguise *d, const struct lease *lease, struct err *e)
+static int disguise_enter(struct disguise *d, const struct lease *lease, uid_t owner, struct err *e)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct caps[2];
@@ -33,7 +36,7 @@ static int disguise_enter(struct disguise *d, const struct lease *lease, struct 
 	d->dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
 	if (syscall(SYS_capget, &head, caps) < 0)
 		return err_sys(e, "capget");
-	if (SYS(sys_seteuid, lease->init_uid) < 0)
+	if (SYS(sys_seteuid, owner) < 0)
 		return err_sys(e, "owner of the namespaces");
 	caps[0].effective = caps[0].permitted;
 	caps[1].effective = caps[1].permitted;
@@ -66,7 +69,8 @@ pid_t slot_clone(int *ret_pidfd, const struct box_spec *spec, int channel, int g
 	/* A nest has named the host; nobody inside can name it again. */
 	if (!spec->bare && !spec->in_nest)
 		args.flags |= CLONE_NEWUTS;
-	if (disguise_enter(&disguise, spec->lease, e) < 0)
+	uid_t owner = spec->is_below ? BOX_UID : spec->lease->init_uid;
+	if (disguise_enter(&disguise, spec->lease, owner, e) < 0)
 		return -1;
 	pid_t pid = SYS(sys_clone3, &args);
 	if (pid == 0 && spec->bare)

@@ -78,6 +78,8 @@ struct mount_spec {
 };
 
 struct bare;
+/* Directories of a guest's own: its workspace, /tmp, /dev/shm. */
+enum { BOX_COPIES = 3 };
 
 struct box_spec {
 	const struct lease *lease;
@@ -91,6 +93,12 @@ struct box_spec {
 	int listen_backlog;
 	bool is_nest;          /* others are made inside it: every sandbox's uid is known there */
 	bool in_nest;          /* made inside one: the tree is there, `mounts` go on top of it */
+	bool is_below;         /* ... and in a sandbox there, for a fork of its guest: pid 1 makes
+				* the network, too, which must be the new sandbox's own */
+	struct {
+		int from;       /* a directory */
+		const char *to; /* as `target` */
+	} copies[BOX_COPIES];  /* is_below: what it begins with */
 	unsigned weak;         /* layers that may be missing */
 	const char *bare; /* no namespaces, and no mounts: a directory that will be made for it */
 	struct bare *bare_memory; /* set by box_create() */

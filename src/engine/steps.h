@@ -21,6 +21,10 @@ int mount_pivot(const struct box_spec *spec,
 		struct err *e) MUST_USE; /* the host's tree is below "/" */
 int mount_detach_host(const struct box_spec *spec, struct err *e) MUST_USE; /* and now nowhere */
 
+/* ---- copy.c: likewise ---- */
+/* All that is in one directory into another, for the guest to own. */
+int copy_tree(int from, int to, struct err *e) MUST_USE;
+
 /* ---- net.c ---- */
 /* A new one for this process, with its loopback up: a descriptor of it, or a negative error.  No
  * libc is used: its caller may have the memory of another that goes on (sys_clone3_lend). */
@@ -57,7 +61,10 @@ pid_t slot_clone(int *ret_pidfd, const struct box_spec *spec, int channel, int g
 /* Pid 1 has them all but the last, which is made beside it (box.c). */
 enum slot_ns { NS_USER, NS_PID, NS_IPC, NS_UTS, NS_MNT, NS_NET, NS_COUNT_ };
 
-/* From init to the keeper: built, with NS_NET + 1 descriptors; or a failure, alone. */
+enum { SLOT_FDS_MAX = NS_NET + 2 };
+
+/* From init to the keeper: built, with NS_NET descriptors, the workspace's, and that of the network
+ * if pid 1 had to make one; or a failure, alone. */
 struct slot_report {
 	struct err err;
 };

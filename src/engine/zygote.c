@@ -17,16 +17,18 @@ int order_receive(struct order *ret, int fds[ORDER_FDS_MAX], size_t *ret_fd_coun
 }
 
 int order_answer(int channel, const struct order *order, int *fds, size_t fd_count, int fd,
-		 const struct err *e)
+		 int helper, const struct err *e)
 {
 	struct order_reply reply = { .kind = order->kind, .id = order->id };
+	const int both[ORDER_REPLY_FDS] = { fd >= 0 ? fd : helper, helper };
+	size_t count = (size_t)(fd >= 0) + (helper >= 0);
 	struct err ignored;
 
 	if (fd < 0)
 		reply.err = *e;
-	int sent = message_send(channel, &reply, sizeof(reply), &fd, fd >= 0, &ignored);
-	if (fd >= 0)
-		(void)close(fd);
+	int sent = message_send(channel, &reply, sizeof(reply), both, count, &ignored);
+	for (size_t i = 0; i < count; i++)
+		(void)close(both[i]);
 	for (size_t i = 0; i < fd_count; i++)
 		(void)close(fds[i]);
 	return sent;

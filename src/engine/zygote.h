@@ -21,7 +21,12 @@ enum order_kind {
 	ORDER_NET_LISTEN, /* a socket that listens in this one.  The net maker's */
 };
 
-enum order_slot_fd { ORDER_SLOT_CHANNEL, ORDER_SLOT_GATE, ORDER_SLOT_FDS_ };
+enum order_slot_fd {
+	ORDER_SLOT_CHANNEL, ORDER_SLOT_GATE, ORDER_SLOT_FDS_,
+	/* and of one below another: */
+	ORDER_BELOW_USER = ORDER_SLOT_FDS_, ORDER_BELOW_PID,
+	ORDER_BELOW_COPIES, ORDER_BELOW_FDS_ = ORDER_BELOW_COPIES + BOX_COPIES,
+};
 enum order_zygote_fd { ORDER_ZYGOTE_CHANNEL, ORDER_ZYGOTE_STATUS, ORDER_ZYGOTE_FDS_ };
 enum order_guest_fd {
 	ORDER_GUEST_USER, ORDER_GUEST_PID, ORDER_GUEST_IPC, ORDER_GUEST_MNT, ORDER_GUEST_NET,
@@ -38,6 +43,7 @@ struct order {
 	struct lease lease; /* its descriptor stays the keeper's */
 	struct limits limits;
 	bool is_read_only; /* slots only: the workspace is, but for the keeper's view of it */
+	struct lineage lineage; /* slots only */
 	/* guests only */
 	uint64_t data_bytes;
 	uint32_t entry_count;
@@ -58,15 +64,19 @@ struct order {
 struct order_reply {
 	enum order_kind kind;
 	uint32_t id;
-	struct err err; /* ERR_NONE: done, with one descriptor */
+	struct err err; /* ERR_NONE: done, with one descriptor; and with another, of somebody to be
+			 * reaped, if it took him */
 };
+
+enum { ORDER_REPLY_FDS = 2 };
 
 /* Wait for an order, at most ORDER_FDS_MAX descriptors with it. */
 int order_receive(struct order *ret, int fds[ORDER_FDS_MAX], size_t *ret_fd_count, int channel,
 		  struct err *e) MUST_USE;
-/* Answer it and close what came with it.  `fd` is sent and closed; -1 with `e` on failure. */
+/* Answer it and close what came with it.  `fd` is sent and closed; -1 with `e` on failure.
+ * `helper` likewise; -1: there was none. */
 int order_answer(int channel, const struct order *order, int *fds, size_t fd_count, int fd,
-		 const struct err *e);
+		 int helper, const struct err *e);
 
 /*
  * Fork as ordered.  In the guest: 0, inside its sandbox with everything given up, its stdio and

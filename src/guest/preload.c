@@ -135,7 +135,7 @@ static bool serve(int channel)
 			err_set(&e, ERR_BUG, "a zygote forks guests, and nothing else");
 		if (forked == 0)
 			return order.is_live;
-		if (order_answer(channel, &order, fds, fd_count, pidfd, &e) < 0)
+		if (order_answer(channel, &order, fds, fd_count, pidfd, -1, &e) < 0)
 			_exit(0);
 	}
 }

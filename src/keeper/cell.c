@@ -6,6 +6,7 @@
  *   FORKING  a guest is on its way in
  *   ARMED    the server has its descriptors; it waits for code, or runs it
  *   EMPTY    its guest ended, and the sandbox is kept for the next one
+ *   PARKED   its guest lives on in branches (branch.c), which are below it; it ends with the last
  *   ENDING   pid 1 was killed; all is over when it is gone
  */
 #include "keeper/keeper.h"
@@ -23,6 +24,7 @@
 #include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #define READY_US 20000000u /* for others to make a slot, or a guest */
 #define END_US   1000000u
@@ -78,6 +80,20 @@ static void close_far(struct cell *cell)
 			(void)close(take_fd(&cell->far[i]));
 }
 
+static void end(struct cell *cell);
+
+/* The last branch takes along what it was forked from. */
+static void leave_above(struct cell *cell)
+{
+	struct cell *above = cell->above;
+
+	for (struct cell *at = cell->below ? cell->nest->cells : NULL; at; at = at->next)
+		if (at->above == cell)
+			at->above = NULL; /* the nest is going down */
+	if (above && --above->below == 0 && above->state == CELL_PARKED)
+		end(above);
+}
+
 void cell_free(struct cell *cell)
 {
 	struct loop *loop = cell->keeper->loop;
@@ -87,6 +103,7 @@ void cell_free(struct cell *cell)
 	for (size_t i = 0; i < sizeof(watches) / sizeof(watches[0]); i++)
 		loop_unwatch(loop, watches[i]);
 	loop_cancel_timer(loop, &cell->overdue);
+	branches_free(cell->branches);
 	terminals_free(cell);
 	guest_done(&cell->guest);
 	if (cell->box)
@@ -100,12 +117,14 @@ void cell_free(struct cell *cell)
 	close_far(cell);
 	if (cell->status >= 0)
 		(void)close(cell->status);
-	if (cell->net >= 0 && cell->was_listening)
-		(void)close(cell->net); /* somebody may still hold what was made there */
+	if (cell->net >= 0 && (cell->was_listening || cell->lineage.count > 1))
+		(void)close(cell->net); /* somebody may still hold what was made there; or it is
+					 * not the nest's */
 	else if (cell->net >= 0)
 		nest_give_net(cell->nest, cell->net);
 	if (cell->is_ahead)
 		cell->nest->ahead--;
+	leave_above(cell);
 	*cell->prev = cell->next;
 	if (cell->next)
 		cell->next->prev = cell->prev;
@@ -152,6 +171,11 @@ static void on_overdue(struct timer *t)
 	struct cell *cell = holder_of(t, struct cell, overdue);
 	struct err e;
 
+	if (cell->branches) {
+		err_set(&e, ERR_SYS, "the sandbox was not ready in time");
+		branches_give_up(cell->branches, &e);
+		return;
+	}
 	if (cell->state == CELL_ENDING) {
 		keeper_reap_strangers(); /* its pid 1 cannot end before all inside are reaped */
 		(void)!loop_set_timer(cell->keeper->loop, t, END_US, &e);
@@ -185,6 +209,12 @@ static void on_init_end(struct watch *w, uint32_t events)
 	struct err e;
 
 	(void)events;
+	if (cell->branches && cell->state == CELL_SLOT) { /* one of several: it takes all along */
+		err_set(&e, ERR_SYS, "the sandbox died before it was ready");
+		loop_unwatch(cell->keeper->loop, w);
+		branches_give_up(cell->branches, &e);
+		return;
+	}
 	if (cell->is_told) { /* all there was to tell */
 		cell_free(cell);
 		return;
@@ -259,6 +289,14 @@ static void on_guest_end(struct watch *w, uint32_t events)
 
 void cell_kill(struct cell *cell)
 {
+	struct err e;
+
+	if (cell->branches) {
+		err_set(&e, ERR_GONE, "the session was closed");
+		branches_give_up(cell->branches, &e);
+		if (cell->state == CELL_SLOT)
+			return; /* it goes with the others */
+	}
 	cell->end.killed = true;
 	if (cell->guest.pidfd >= 0)
 		(void)pidfd_send_signal(cell->guest.pidfd, SIGKILL, NULL, 0);
@@ -268,7 +306,6 @@ void cell_kill(struct cell *cell)
 	} else if (box_pidfd(cell->box) >= 0) {
 		end(cell);
 	} else { /* the stem has not answered yet */
-		struct err e;
 		err_set(&e, ERR_GONE, "not wanted any more");
 		cell_fail(cell, &e);
 	}
@@ -430,8 +467,9 @@ void cell_forked(struct cell *cell, int pidfd)
 	maybe_arm(cell);
 }
 
-static int open_pipes(struct cell *cell, int theirs[5], struct err *e)
+int cell_open_streams(struct cell *cell, int theirs[GRAFT_STREAMS], struct err *e)
 {
+	struct stat st;
 	int pair[2];
 
 	for (int i = 0; i < 3; i++) {
@@ -449,6 +487,20 @@ static int open_pipes(struct cell *cell, int theirs[5], struct err *e)
 	theirs[3] = pair[1];
 	if (SYS(fcntl, pair[0], F_SETFL, O_NONBLOCK) < 0)
 		return err_sys(e, "control socket");
+	for (int i = 0; i < GRAFT_STREAMS; i++) {
+		if (fstat(theirs[i], &st) < 0)
+			return err_sys(e, "streams");
+		cell->streams[i] = st.st_ino;
+	}
+	return 0;
+}
+
+static int open_pipes(struct cell *cell, int theirs[5], struct err *e)
+{
+	int pair[2];
+
+	if (cell_open_streams(cell, theirs, e) < 0)
+		return -1;
 	if (SYS(pipe2, pair, O_CLOEXEC) < 0)
 		return err_sys(e, "status pipe");
 	cell->status = pair[0];
@@ -540,6 +592,11 @@ void cell_advance(struct cell *cell)
 
 	if (cell->state != CELL_SLOT || !cell->has_slot || cell->is_ahead)
 		return;
+	if (cell->lineage.count > 1) {
+		if (cell->branches)
+			branches_advance(cell->branches);
+		return;
+	}
 	if (is_warm(cell) && nest_will_fork(cell->nest) && !nest_can_fork(cell->nest))
 		return;
 	if (cell->net < 0)
@@ -557,9 +614,14 @@ static void on_channel(struct watch *w, uint32_t events)
 	(void)events;
 	loop_unwatch(cell->keeper->loop, w);
 	if (box_ready(cell->box, &e) < 0) {
-		cell_fail(cell, &e);
+		if (cell->branches)
+			branches_give_up(cell->branches, &e);
+		else
+			cell_fail(cell, &e);
 		return;
 	}
+	if (cell->above)
+		cell->net = box_take_net(cell->box);
 	cell->has_slot = true;
 	loop_cancel_timer(cell->keeper->loop, &cell->overdue); /* a zygote may take its time */
 	cell_advance(cell);
@@ -588,12 +650,27 @@ static int make_cgroup(struct cgroup **ret, struct cell *cell, const char *suffi
 	return cgroup_create(ret, cgroups, cell->lease.index, suffix, &cell->limits, e);
 }
 
-static int create(struct keeper *k, struct nest *nest, uint32_t id, const struct wire_arm *arm,
-		  struct err *e)
+/* A branch is made below its origin. */
+static void set_lineage(struct cell *cell, struct cell *origin)
+{
+	cell->lineage = (struct lineage){ .count = 1, .index = { (uint16_t)cell->nest->lease.index } };
+	if (!origin)
+		return;
+	cell->lineage = origin->lineage;
+	cell->lineage.index[cell->lineage.count++] = (uint16_t)origin->lease.index;
+	cell->above = origin;
+	origin->below++;
+}
+
+static struct cell *create(struct keeper *k, struct nest *nest, uint32_t id,
+			   const struct wire_arm *arm, struct cell *origin,
+			   const struct box_above *above, struct err *e)
 {
 	struct cell *cell = calloc(1, sizeof(*cell));
-	if (!cell)
-		return err_sys(e, "sandbox");
+	if (!cell) {
+		err_sys(e, "sandbox");
+		return NULL;
+	}
 	cell->keeper = k;
 	cell->nest = nest;
 	cell->id = id;
@@ -610,18 +687,51 @@ static int create(struct keeper *k, struct nest *nest, uint32_t id, const struct
 		cell->next->prev = &cell->next;
 	nest->cells = cell;
 	table_add(k, cell);
+	set_lineage(cell, origin);
+	const struct slot_wish wish = { &cell->limits, cell->flags & WIRE_READ_ONLY,
+					&cell->lineage, above };
 	bool has_spare = spare_take(&cell->lease, &cell->cgroup, k, &cell->limits);
 	/* The slot is made by others while we make the cgroup. */
 	if (loop_set_timer(k->loop, &cell->overdue, READY_US, e) < 0 ||
 	    (!has_spare && ids_lease(&cell->lease, &k->host->ids, e) < 0) ||
-	    box_order(&cell->box, nest->stem, id, &cell->lease, &cell->limits,
-		      cell->flags & WIRE_READ_ONLY, e) < 0 ||
+	    box_order(&cell->box, nest->stem, id, &cell->lease, &wish, e) < 0 ||
 	    (!has_spare && make_cgroup(&cell->cgroup, cell, "", e) < 0)) {
 		cell->is_told = true; /* by our caller */
 		cell_free(cell);
-		return -1;
+		return NULL;
 	}
+	return cell;
+}
+
+int cell_create_below(struct cell **ret, struct branches *b, struct cell *origin, uint32_t id,
+		      const struct wire_arm *arm, const struct box_above *above, struct err *e)
+{
+	struct cell *cell = create(origin->keeper, origin->nest, id, arm, origin, above, e);
+
+	if (!cell)
+		return -1;
+	cell->branches = b;
+	*ret = cell;
 	return 0;
+}
+
+void cell_arm_branch(struct cell *cell, int pidfd)
+{
+	cell->branches = NULL;
+	cell->state = CELL_FORKING;
+	cell->has_entered = true;
+	cell_forked(cell, pidfd);
+}
+
+void cell_park(struct cell *cell)
+{
+	loop_unwatch(cell->keeper->loop, &cell->guest_watch);
+	loop_unwatch(cell->keeper->loop, &cell->oom_watch);
+	guest_done(&cell->guest);
+	cell->branches = NULL;
+	cell->state = CELL_PARKED;
+	if (cell->below == 0)
+		end(cell);
 }
 
 /* ---- slots ahead ----------------------------------------------------------------------- */
@@ -638,7 +748,7 @@ void cells_more(struct timer *t)
 	while (cell_find(k, id))
 		id++;
 	/* One that cannot be made is missed by nobody, and the next order makes its own. */
-	if (create(k, nest, id, &nest->usual, &ignored) == 0)
+	if (create(k, nest, id, &nest->usual, NULL, NULL, &ignored))
 		(void)!loop_set_timer(k->loop, t, CALM_US, &ignored);
 }
 
@@ -686,7 +796,9 @@ static int take_or_create(struct nest *nest, uint32_t id, const struct wire_arm 
 
 	nest->usual = *arm;
 	(void)!loop_set_timer(nest->keeper->loop, &nest->more, CALM_US, &ignored);
-	return take_ahead(nest, id, arm) ? 0 : create(nest->keeper, nest, id, arm, e);
+	if (take_ahead(nest, id, arm))
+		return 0;
+	return create(nest->keeper, nest, id, arm, NULL, NULL, e) ? 0 : -1;
 }
 
 int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struct err *e)

@@ -18,7 +18,7 @@ void keeper_say(const char *fmt, ...)
 	(void)fprintf(stderr, "vial: keeper: %s\n", line);
 }
 
-static void fail(struct keeper *k, uint32_t box, const struct err *why)
+void keeper_fail(struct keeper *k, uint32_t box, const struct err *why)
 {
 	const struct wire_msg msg = { .kind = WIRE_FAILED, .box = box, .failed = *why };
 	struct err e;
@@ -38,7 +38,7 @@ static void serve_files(struct keeper *k, const struct wire_msg *order, const in
 	int filer = fd_count == 1 ? helper_filer(k, fds[0], &e)
 				  : err_set(&e, ERR_BUG, "which workspace?");
 	if (filer < 0) {
-		fail(k, order->box, &e);
+		keeper_fail(k, order->box, &e);
 		return;
 	}
 	if (wire_send(k->server, &msg, &filer, 1, &e) < 0) {
@@ -56,7 +56,7 @@ static void obey(struct keeper *k, const struct wire_msg *msg, const int *fds, s
 	switch (msg->kind) {
 	case WIRE_ARM:
 		if (cell_create(k, msg->box, &msg->arm, &e) < 0)
-			fail(k, msg->box, &e);
+			keeper_fail(k, msg->box, &e);
 		break;
 	case WIRE_NEXT:
 		if (cell)
@@ -77,6 +77,9 @@ static void obey(struct keeper *k, const struct wire_msg *msg, const int *fds, s
 	case WIRE_KILL:
 		if (cell)
 			cell_kill(cell);
+		break;
+	case WIRE_FORK:
+		branches_begin(k, cell, &msg->fork);
 		break;
 	case WIRE_FILES:
 		serve_files(k, msg, fds, fd_count);

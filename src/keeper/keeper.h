@@ -8,6 +8,7 @@
  */
 #include "base/loop.h"
 #include "engine/box.h"
+#include "engine/graft.h"
 #include "engine/zygote.h"
 #include "keeper/wire.h"
 #include "lib/environment.h"
@@ -49,6 +50,8 @@ struct keeper {
 int keeper_run(struct keeper *k, struct err *e) MUST_USE;
 
 void keeper_say(const char *fmt, ...) PRINTF(1, 2); /* one line for the operator's log */
+/* Tell the server that there is no such sandbox. */
+void keeper_fail(struct keeper *k, uint32_t box, const struct err *why);
 
 /* ---- reap.c ---- */
 
@@ -125,7 +128,9 @@ int nest_listen(struct nest *nest, uint32_t id, int net, struct err *e) MUST_USE
 
 /* ---- cell.c: one sandbox ---- */
 
-enum cell_state { CELL_SLOT, CELL_FORKING, CELL_ARMED, CELL_EMPTY, CELL_ENDING };
+enum cell_state { CELL_SLOT, CELL_FORKING, CELL_ARMED, CELL_EMPTY, CELL_PARKED, CELL_ENDING };
+
+struct branches;
 
 struct cell {
 	struct keeper *keeper;
@@ -152,6 +157,12 @@ struct cell {
 	struct timer overdue;      /* somebody owes us the next step */
 	struct wire_ended end;
 	struct terminal *terminals; /* terminal.c */
+	/* branch.c: */
+	struct lineage lineage;
+	struct cell *above;        /* what it is a branch of; NULL: of nothing */
+	unsigned below;            /* how many branches there are of it */
+	struct branches *branches; /* that are being made: it is one of them, or their origin */
+	ino_t streams[GRAFT_STREAMS]; /* its guest's ends */
 };
 
 #define CELL_AHEAD (WIRE_BOX_MAX + 1u)
@@ -175,6 +186,22 @@ void cell_forked(struct cell *cell, int pidfd);
 void cell_advance(struct cell *cell); /* a network or a zygote may be there now */
 int cell_fill_order(struct order *order, const struct cell *cell, bool is_parked,
 		    struct err *e) MUST_USE; /* for a guest of it */
+
+/* ---- branch.c: a live guest becomes several ---- */
+
+void branches_begin(struct keeper *k, struct cell *origin, const struct wire_fork *fork);
+void branches_advance(struct branches *b); /* the slot of one of them is ready */
+/* One of them, or its origin, is lost; the others are told when all is cleared away. */
+void branches_give_up(struct branches *b, const struct err *why);
+void branches_free(struct branches *b); /* at once: whoever was stopped for it dies; NULL is fine */
+
+/* Of cell.c, for it: */
+int cell_create_below(struct cell **ret, struct branches *b, struct cell *origin, uint32_t id,
+		      const struct wire_arm *arm, const struct box_above *above,
+		      struct err *e) MUST_USE;
+int cell_open_streams(struct cell *cell, int theirs[GRAFT_STREAMS], struct err *e) MUST_USE;
+void cell_arm_branch(struct cell *cell, int pidfd);  /* takes it */
+void cell_park(struct cell *cell); /* its guest is dead, and lives on in its branches */
 
 /* ---- terminal.c: shells beside a guest that lives on ---- */
 

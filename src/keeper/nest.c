@@ -26,21 +26,26 @@
 
 enum { OWN_FILES_MAX = 24, NETS_AHEAD = 4 };
 
+/* Somebody whom nobody wants, or who is dead already. */
+static void bury(int pidfd)
+{
+	struct guest guest = { .pidfd = pidfd };
+
+	guest_done(&guest);
+}
+
 /* Whom a dead maker still told us of. */
 static void drain_replies(int channel)
 {
 	struct order_reply reply;
+	int fds[ORDER_REPLY_FDS];
 	struct err ignored;
 	size_t count;
-	int fd;
 
-	while (channel >= 0 && message_receive(channel, &reply, sizeof(reply), &fd, 1, &count,
-					       MSG_DONTWAIT, &ignored) == 0) {
-		if (count == 1) {
-			struct guest guest = { .pidfd = fd };
-			guest_done(&guest);
-		}
-	}
+	while (channel >= 0 && message_receive(channel, &reply, sizeof(reply), fds, ORDER_REPLY_FDS,
+					       &count, MSG_DONTWAIT, &ignored) == 0)
+		while (count > 0)
+			bury(fds[--count]);
 }
 
 static void zygote_drop(struct zygote *z)
@@ -188,12 +193,17 @@ static void got_listener(struct nest *nest, const struct order_reply *reply, int
 static bool hear(struct nest *nest, int channel, const char *who, struct order_reply *ret,
 		 int *ret_fd)
 {
+	int fds[ORDER_REPLY_FDS];
 	size_t count = 0;
 	struct err e;
 
-	*ret_fd = -1;
-	if (message_receive(channel, ret, sizeof(*ret), ret_fd, 1, &count, MSG_DONTWAIT, &e) == 0)
+	if (message_receive(channel, ret, sizeof(*ret), fds, ORDER_REPLY_FDS, &count, MSG_DONTWAIT,
+			    &e) == 0) {
+		if (count > (ret->err.code == ERR_NONE)) /* a go-between, which has ended */
+			bury(fds[--count]);
+		*ret_fd = count ? fds[0] : -1;
 		return true;
+	}
 	if (e.code == ERR_BUSY)
 		return false;
 	keeper_say("%s: lost its %s: made anew when needed", nest->environment->name, who);
@@ -431,8 +441,7 @@ static void take_guest(struct nest *nest, const struct order_reply *reply, int p
 	if (cell && pidfd >= 0) {
 		cell_forked(cell, pidfd);
 	} else if (pidfd >= 0) { /* nobody wants it any more */
-		struct guest guest = { .pidfd = pidfd };
-		guest_done(&guest);
+		bury(pidfd);
 	} else if (cell) {
 		cell_fail(cell, &reply->err);
 	}

@@ -145,7 +145,7 @@ int net_maker_main(void)
 			fd = listen_in(fds, fd_count, &e);
 		else
 			err_set(&e, ERR_BUG, "the net maker makes networks, and nothing else");
-		if (order_answer(BOX_CONTROL_FD, &order, fds, fd_count, fd, &e) < 0)
+		if (order_answer(BOX_CONTROL_FD, &order, fds, fd_count, fd, -1, &e) < 0)
 			return 0;
 	}
 }

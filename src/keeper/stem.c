@@ -5,15 +5,19 @@
 #include "engine/seccomp.h"
 #include "engine/steps.h"
 #include "engine/zygote.h"
+#include "keeper/keeper.h"
 #include "keeper/shell.h"
 #include "keeper/sleeper.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 
 const struct stem_plan *stem_plan;
@@ -36,11 +40,10 @@ static size_t size_rows(struct mount_spec rows[ROWS_MAX], const struct limits *l
 	return count;
 }
 
-static int make_slot(int *ret_pidfd, const struct order *order, const int *fds, size_t fd_count,
-		     struct err *e)
+/* `rows` is for the spec to point to. */
+static struct box_spec slot_spec(struct mount_spec rows[ROWS_MAX], const struct order *order)
 {
-	struct mount_spec rows[ROWS_MAX];
-	const struct box_spec spec = {
+	return (struct box_spec){
 		.lease = &order->lease,
 		.mounts = rows,
 		.mount_count = size_rows(rows, &order->limits),
@@ -49,17 +52,109 @@ static int make_slot(int *ret_pidfd, const struct order *order, const int *fds, 
 		.in_nest = true,
 		.weak = stem_plan->weak,
 	};
+}
+
+static int make_slot(int *ret_pidfd, const struct order *order, const int *fds, struct err *e)
+{
+	struct mount_spec rows[ROWS_MAX];
+	const struct box_spec spec = slot_spec(rows, order);
 	auto_close int pidfd = -1;
 
-	if (fd_count != ORDER_SLOT_FDS_)
-		return err_set(e, ERR_BUG, "slot: %zu descriptors", fd_count);
 	pid_t pid = slot_clone(&pidfd, &spec, fds[ORDER_SLOT_CHANNEL], fds[ORDER_SLOT_GATE],
 			       CLONE_PARENT, e);
 	if (pid < 0)
 		return -1;
-	if (idmap_write(pid, &order->lease, false, e) < 0)
+	if (idmap_write(pid, &order->lease, &order->lineage, e) < 0)
 		return err_context(e, "idmap"); /* its pid 1 ends with the keeper's channel */
 	*ret_pidfd = take_fd(&pidfd);
+	return 0;
+}
+
+/* ---- slots below others ---------------------------------------------------------------- */
+
+/* What the go-between leaves to us, who share memory and descriptors with it. */
+static struct below {
+	const struct order *order;
+	const int *fds;
+	int pidfd; /* of the new pid 1 */
+	struct err err;
+} *below;
+
+/*
+ * A pid namespace is made by somebody in the one above it, and a user namespace's map is written by
+ * somebody in the one above: so a process goes there.  Nothing of the guest's is at work in that
+ * sandbox: its interpreter is stopped (engine/graft.h).
+ */
+static int make_below(struct below *b, struct err *e)
+{
+	struct mount_spec rows[ROWS_MAX];
+	struct box_spec spec = slot_spec(rows, b->order);
+	const char *const copies[BOX_COPIES] = { stem_plan->workspace + 1, "tmp", "dev/shm" };
+	auto_close int pidfd = -1;
+
+	spec.is_below = true;
+	for (size_t i = 0; i < BOX_COPIES; i++) {
+		spec.copies[i].from = b->fds[ORDER_BELOW_COPIES + i];
+		spec.copies[i].to = copies[i];
+	}
+	if (SYS(setns, b->fds[ORDER_BELOW_USER], CLONE_NEWUSER) < 0)
+		return err_sys(e, "join: user");
+	/* Another uid made us not dumpable, and our own /proc out of our reach. */
+	if (creds_become_root(&b->order->lease, e) < 0 ||
+	    (SYS(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 && err_sys(e, "dumpable") < 0))
+		return -1;
+	if (slot_clone(&pidfd, &spec, b->fds[ORDER_SLOT_CHANNEL], b->fds[ORDER_SLOT_GATE],
+		       CLONE_PARENT, e) < 0)
+		return -1;
+	/* As the nest's /proc numbers it, not as the namespace that we are in. */
+	if (idmap_write(keeper_pid(pidfd), &b->order->lease, &b->order->lineage, e) < 0)
+		return err_context(e, "idmap");
+	b->pidfd = take_fd(&pidfd);
+	return 0;
+}
+
+static void below_main(void *arg)
+{
+	struct below *b = arg;
+
+	_exit(make_below(b, &b->err) < 0);
+}
+
+static int make_slot_below(int *ret_pidfd, int *ret_helper, const struct order *order,
+			   const int *fds, struct err *e)
+{
+	static _Alignas(16) char stack[64 << 10];
+	int helper = -1, dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+	struct clone_args args = {
+		.flags = CLONE_PARENT | CLONE_FILES | CLONE_PIDFD | CLONE_VFORK,
+		.pidfd = (uintptr_t)&helper,
+		.stack = (uintptr_t)stack,
+		.stack_size = sizeof(stack),
+	};
+
+	if (!below)
+		below = mmap(NULL, sizeof(*below), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (below == MAP_FAILED) {
+		below = NULL;
+		return err_sys(e, "slot");
+	}
+	*below = (struct below){ .order = order, .fds = fds, .pidfd = -1 };
+	err_set(&below->err, ERR_SYS, "whoever was to make it died");
+	if (SYS(setns, fds[ORDER_BELOW_PID], CLONE_NEWPID) < 0)
+		return err_sys(e, "join: processes");
+	if (SYS(sys_clone3_lend, &args, below_main, below) < 0)
+		return err_sys(e, "slot");
+	(void)prctl(PR_SET_DUMPABLE, dumpable == 1, 0, 0, 0);
+	*ret_helper = helper;
+	struct pollfd end = { helper, POLLIN, 0 };
+	while (poll(&end, 1, -1) < 0 && errno == EINTR)
+		continue;
+	if (below->pidfd < 0) {
+		*e = below->err;
+		return -1;
+	}
+	*ret_pidfd = below->pidfd;
 	return 0;
 }
 
@@ -201,7 +296,7 @@ int stem_main(void)
 	}
 	for (;;) {
 		struct order order;
-		int fds[ORDER_FDS_MAX], pidfd = -1;
+		int fds[ORDER_FDS_MAX], pidfd = -1, helper = -1;
 		size_t fd_count;
 		struct err e;
 
@@ -209,7 +304,14 @@ int stem_main(void)
 			return 0;
 		switch (order.kind) {
 		case ORDER_SLOT:
-			(void)make_slot(&pidfd, &order, fds, fd_count, &e);
+			if (fd_count == ORDER_SLOT_FDS_)
+				(void)make_slot(&pidfd, &order, fds, &e);
+			else if (fd_count == ORDER_BELOW_FDS_)
+				(void)make_slot_below(&pidfd, &helper, &order, fds, &e);
+			else
+				err_set(&e, ERR_BUG, "slot: %zu descriptors", fd_count);
+			if (fd_count == ORDER_BELOW_FDS_ && return_home(home, &e) < 0)
+				return 1;
 			break;
 		case ORDER_GUEST:
 			if (zygote_fork(&pidfd, &order, fds, fd_count, &e) == 0)
@@ -225,7 +327,7 @@ int stem_main(void)
 		case ORDER_NET_LISTEN:
 			err_set(&e, ERR_BUG, "the stem makes no networks");
 		}
-		if (order_answer(BOX_CONTROL_FD, &order, fds, fd_count, pidfd, &e) < 0)
+		if (order_answer(BOX_CONTROL_FD, &order, fds, fd_count, pidfd, helper, &e) < 0)
 			return 0;
 	}
 }

@@ -30,6 +30,9 @@ enum wire_kind {
 	WIRE_LISTEN, /* a socket that listens in the sandbox, for an egress proxy */
 	WIRE_TERMINAL, /* a shell beside a LIVE guest; answered by TERMINAL_OPEN or _ENDED */
 	WIRE_TERMINAL_KILL, /* ... kill it, if it is there */
+	WIRE_FORK,   /* make several of a LIVE guest that waits for its next order: all of them are
+		      * ARMED, itself ends, and its sandbox's ENDED comes after theirs; or all have
+		      * FAILED, and it goes on */
 	WIRE_READY,  /* once: the server answers clients */
 
 	/* keeper to server */
@@ -94,6 +97,13 @@ struct wire_ended {
 	uint64_t peak_bytes;
 };
 
+enum { WIRE_BRANCHES_MAX = 65 }; /* the session itself among them */
+
+struct wire_fork {
+	uint32_t first, count; /* numbers of the new sandboxes, one after the other */
+	struct wire_arm arm;   /* as the old one was */
+};
+
 struct wire_listen {
 	bool needs_proxy; /* the server has none (egress/egress.h) */
 };
@@ -111,6 +121,7 @@ struct wire_msg {
 	uint32_t box; /* the sandbox: the server's number, at most WIRE_BOX_MAX */
 	union {
 		struct wire_arm arm;
+		struct wire_fork fork;
 		struct wire_listen listen;
 		struct wire_ended ended;
 		struct wire_terminal terminal;

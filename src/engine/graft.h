@@ -1,0 +1,57 @@
+#pragma once
+/*
+ * graft - a live fork: a guest becomes several, each in a sandbox of its own.
+ *
+ * The guest has no power, and its filter no hole.  New sandboxes are made *below* its own (their pid
+ * namespaces descend from its, and their user namespaces belong to its uid: zygote.h, ORDER_BELOW),
+ * for the kernel lets nobody into any other.  Then a process of the keeper's, the grafter,
+ * stops the guest where it waits for its next order, and for each branch:
+ *
+ *   guest ──clone(VM)──► go-between: joins the sandbox, enters its control group, becomes its user,
+ *                          │         gives up all power, opens the guest's files anew
+ *                          └─clone──► branch: waits where the guest waited
+ *
+ * All of it by calls that are made for it (trace.h): nothing of the guest runs while somebody has
+ * power.  The go-between has the guest's memory, so that there is one copy of it, and no
+ * restartable sequence; the branch is born with nothing left to give up.  The guest is as it
+ * was until the keeper says that it shall end: then the branches go on, and it is killed.  So
+ * nobody lives in the sandbox above theirs but its pid 1, and no branch is above another.
+ */
+#include "base/err.h"
+#include "engine/cgroup.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum graft_fd { /* of a branch */
+	GRAFT_USER, GRAFT_PID, GRAFT_IPC, GRAFT_MNT, GRAFT_NET,
+	GRAFT_IN, GRAFT_OUT, GRAFT_ERR, GRAFT_CONTROL,
+	GRAFT_GATE,    /* readable when its sandbox is sealed */
+	GRAFT_ENTRIES, /* the first of its control group's */
+	GRAFT_FDS_MAX = GRAFT_ENTRIES + CGROUP_ENTRIES,
+};
+
+enum { GRAFT_STREAMS = 4 }; /* GRAFT_IN to GRAFT_CONTROL */
+
+struct graft_plan {
+	pid_t pid;
+	ino_t streams[GRAFT_STREAMS]; /* what the guest has of these */
+	const char *workspace;
+};
+
+enum graft_kind {
+	GRAFT_READY,  /* from the grafter: it is stopped, and all that it has can be carried over */
+	GRAFT_BRANCH, /* to it: make one, with the descriptors above.  From it: done, with two pidfds:
+		       * the branch, and the go-between, which has ended */
+	GRAFT_COMMIT, /* to it: let them go, and end the guest */
+	GRAFT_FAILED, /* from it: the guest goes on as if nothing had been, and no branch is left */
+};
+
+struct graft_message {
+	enum graft_kind kind;
+	struct err err;
+};
+
+/* The grafter: serves on the channel until it is closed or COMMIT is done; an exit status. */
+int graft_main(const struct graft_plan *plan, int channel);

@@ -1,0 +1,253 @@
+/*
+ * graft_holds - what a stopped guest holds, looked at from outside.
+ *
+ * What a branch would share with another is refused: memory, sockets, pipes, whatever has no name.
+ * Its own streams are replaced, files are opened again in the branch's own tree, by the name that they
+ * have.  The guest made all of these names; they are looked up below its own root, and used with
+ * its own rights.
+ */
+#include "engine/graft_impl.h"
+
+#include "base/own.h"
+#include "base/sys.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+
+static void close_text(FILE *f)
+{
+	if (f)
+		(void)fclose(f);
+}
+
+DEFINE_CLEANUP(DIR *, closedir)
+DEFINE_CLEANUP(FILE *, close_text)
+
+enum { MEM_MAJOR = 1 }; /* null, zero, full, random, urandom */
+
+static FILE *open_text(pid_t pid, const char *name)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return fopen(path, "re");
+}
+
+static int open_root(pid_t pid, struct err *e)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	int fd = SYS(open, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, "%s", path) : fd;
+}
+
+/* What has that name in the guest's tree; -1: nothing. */
+static int look_up(int root, const char *path)
+{
+	const struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+				      .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+
+	return sys_openat2(root, path, &how);
+}
+
+/* ---- threads, memory ------------------------------------------------------------------- */
+
+static int check_threads(const struct graft_plan *plan, struct err *e)
+{
+	AUTO(close_textp) FILE *f = open_text(plan->pid, "status");
+	char line[256];
+	long threads = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, "Threads:", 8) == 0)
+			threads = strtol(line + 8, NULL, 10);
+	if (threads == 1)
+		return 0;
+	return err_set(e, ERR_DENIED, "%ld threads are running: a fork has only one",
+		       threads);
+}
+
+/* A library's table that it may only read is nobody's secret, and nobody's to change. */
+static bool is_table(int root, const char *path, unsigned long inode)
+{
+	auto_close int fd = path[0] == '/' ? look_up(root, path) : -1;
+	char by_number[40];
+	struct statvfs fs;
+	struct stat st;
+
+	(void)snprintf(by_number, sizeof(by_number), "/proc/self/fd/%d", fd);
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == inode &&
+	       statvfs(by_number, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+}
+
+static int check_memory(int root, const struct graft_plan *plan, struct err *e)
+{
+	AUTO(close_textp) FILE *f = open_text(plan->pid, "maps");
+	auto_free char *line = NULL;
+	size_t size = 0;
+
+	if (!f)
+		return err_sys(e, "maps");
+	while (getline(&line, &size, f) > 0) {
+		char perms[5] = "";
+		unsigned long inode = 0;
+		int at = 0;
+		if (sscanf(line, "%*s %4s %*s %*s %lu %n", perms, &inode, &at) < 2)
+			return err_set(e, ERR_BUG, "maps: %.100s", line);
+		if (perms[3] != 's')
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		const char *path = line[at] ? line + at : "anonymous";
+		if (perms[1] == 'w' || !is_table(root, path, inode))
+			return err_set(e, ERR_DENIED,
+				       "memory is mapped as shared (%.100s): branches have none in common",
+				       path);
+	}
+	return 0;
+}
+
+/* ---- descriptors ----------------------------------------------------------------------- */
+
+static int add(struct holds *h, int fd, struct hold **ret, struct err *e)
+{
+	if (h->count == HOLDS_MAX)
+		return err_set(e, ERR_DENIED, "more than %d descriptors are open", HOLDS_MAX);
+	*ret = &h->items[h->count++];
+	**ret = (struct hold){ .fd = fd, .stream = -1 };
+	return 0;
+}
+
+static int read_info(struct hold *hold, pid_t pid, struct err *e)
+{
+	char name[40], line[128];
+	long long offset = 0;
+	unsigned flags = 0;
+
+	(void)snprintf(name, sizeof(name), "fdinfo/%d", hold->fd);
+	AUTO(close_textp) FILE *f = open_text(pid, name);
+	if (!f)
+		return err_sys(e, "%s", name);
+	while (fgets(line, sizeof(line), f)) {
+		(void)sscanf(line, "pos: %lld", &offset);
+		(void)sscanf(line, "flags: %o", &flags);
+	}
+	hold->offset = offset;
+	hold->flags = (int)flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY);
+	return 0;
+}
+
+static int find_stream(const struct graft_plan *plan, const char *target)
+{
+	char name[40];
+
+	for (int i = 0; i < GRAFT_STREAMS; i++) {
+		(void)snprintf(name, sizeof(name), "%s:[%lu]",
+			       GRAFT_IN + i == GRAFT_CONTROL ? "socket" : "pipe",
+			       (unsigned long)plan->streams[i]);
+		if (strcmp(name, target) == 0)
+			return GRAFT_IN + i;
+	}
+	return -1;
+}
+
+static int refuse(int fd, const char *target, struct err *e)
+{
+	return err_set(e, ERR_DENIED, "descriptor %d cannot be carried over: %.100s", fd, target);
+}
+
+static int read_file(struct hold *hold, int root, int dir, const char *name, const char *target,
+		     struct err *e)
+{
+	auto_close int there = target[0] == '/' ? look_up(root, target) : -1;
+	struct stat open_one, named;
+
+	if (there < 0 || fstatat(dir, name, &open_one, 0) < 0 || fstat(there, &named) < 0 ||
+	    open_one.st_dev != named.st_dev || open_one.st_ino != named.st_ino)
+		return refuse(hold->fd, target, e); /* it has no name, or not that one any more */
+	bool is_device = S_ISCHR(named.st_mode) && major(named.st_rdev) == MEM_MAJOR;
+	if (!S_ISREG(named.st_mode) && !S_ISDIR(named.st_mode) && !is_device)
+		return refuse(hold->fd, target, e);
+	hold->path = strdup(target);
+	return hold->path ? 0 : err_sys(e, "descriptors");
+}
+
+static int read_hold(struct holds *h, int root, int dir, const char *name,
+		     const struct graft_plan *plan, struct err *e)
+{
+	char target[PATH_MAX];
+	struct hold *hold = NULL;
+	ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
+
+	if (n < 0)
+		return err_sys(e, "descriptor %s", name);
+	target[n] = '\0';
+	if (add(h, (int)strtol(name, NULL, 10), &hold, e) < 0 || read_info(hold, plan->pid, e) < 0)
+		return -1;
+	hold->stream = find_stream(plan, target);
+	return hold->stream >= 0 ? 0 : read_file(hold, root, dir, name, target, e);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct hold *x = a, *y = b;
+
+	return (x->fd > y->fd) - (x->fd < y->fd);
+}
+
+static int read_descriptors(struct holds *h, int root, const struct graft_plan *plan, struct err *e)
+{
+	char path[40];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", plan->pid);
+	AUTO(closedirp) DIR *dir = opendir(path);
+	if (!dir)
+		return err_sys(e, "%s", path);
+	for (struct dirent *d; (d = readdir(dir));)
+		if (d->d_name[0] != '.' &&
+		    read_hold(h, root, dirfd(dir), d->d_name, plan, e) < 0)
+			return -1;
+	qsort(h->items, h->count, sizeof(h->items[0]), by_number);
+	return 0;
+}
+
+/* ---- all of it ------------------------------------------------------------------------- */
+
+static int read_cwd(struct holds *h, const struct graft_plan *plan, struct err *e)
+{
+	char path[40];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/cwd", plan->pid);
+	ssize_t n = readlink(path, h->cwd, sizeof(h->cwd) - 1);
+	if (n < 0)
+		return err_sys(e, "working directory");
+	h->cwd[n] = '\0';
+	return 0;
+}
+
+int holds_read(struct holds *ret, const struct graft_plan *plan, struct err *e)
+{
+	auto_close int root = open_root(plan->pid, e);
+
+	*ret = (struct holds){ .count = 0 };
+	if (root < 0)
+		return -1;
+	if (check_threads(plan, e) < 0 || check_memory(root, plan, e) < 0 ||
+	    read_descriptors(ret, root, plan, e) < 0 || read_cwd(ret, plan, e) < 0) {
+		holds_done(ret);
+		return -1;
+	}
+	return 0;
+}
+
+void holds_done(struct holds *h)
+{
+	while (h->count > 0)
+		free(h->items[--h->count].path);
+}

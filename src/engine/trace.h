@@ -1,0 +1,55 @@
+#pragma once
+/*
+ * trace - a process that is held by us, and made to do system calls.
+ *
+ * It was stopped while it waited in the kernel.  Each call is made by the very instruction that it
+ * waits at, with registers of ours: nothing of the process's own runs in between, whatever it
+ * has prepared.  Signals are held back, restartable sequences are switched off, its filter is
+ * suspended (which takes a tracer of the host's root that has no filter of its own).  In the end it has its
+ * registers again, and makes the call anew that it was waiting in.
+ *
+ * All that is traced dies with the tracer: nobody is left with what it had been given.
+ */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+struct tracee {
+	pid_t pid; /* 0: none */
+	struct user_regs_struct regs; /* as it was found */
+	uint64_t mask;                /* of signals that it blocks itself */
+	uint64_t rseq, rseq_size;     /* where it has registered that; 0: nowhere */
+	uint32_t rseq_signature;
+};
+
+bool trace_is_possible(struct err *e); /* here and for us; else why not */
+
+/* Stop it where it waits.  ERR_BUSY: it is at work. */
+int trace_stop(struct tracee *ret, pid_t pid, struct err *e) MUST_USE;
+
+/* What it answers, as the kernel has it: negative errors.  -1 with *e: it was lost. */
+struct trace_call {
+	long nr;
+	uint64_t args[6];
+};
+int trace_call(long *ret, struct tracee *t, const struct trace_call *call, struct err *e) MUST_USE;
+/* The same, where every error is one of ours. */
+int trace_do(long *ret, struct tracee *t, const char *what, const struct trace_call *call,
+	     struct err *e) MUST_USE;
+#define TRACE_CALL(name, ...) (&(const struct trace_call){ SYS_##name, { __VA_ARGS__ } })
+
+/* A call of clone(); the child is held, too, and looks as its parent did. */
+int trace_clone(struct tracee *ret, struct tracee *t, const struct trace_call *call,
+		struct err *e) MUST_USE;
+
+int trace_write(const struct tracee *t, uint64_t at, const void *bytes, size_t len,
+		struct err *e) MUST_USE;
+int trace_read(const struct tracee *t, void *bytes, uint64_t at, size_t len,
+	       struct err *e) MUST_USE;
+
+int trace_release(struct tracee *t, struct err *e) MUST_USE; /* it goes on where it was */
+void trace_kill(struct tracee *t); /* and wait for it, as its tracer; none is fine */
