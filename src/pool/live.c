@@ -56,6 +56,7 @@ struct live {
 	struct timer hush; /* until then nobody listens to the streams */
 	struct filings filings;
 	struct terminals terminals;
+	struct fork *fork; /* that is under way; NULL: none */
 };
 
 static const struct occupant_kind live_kind;
@@ -83,6 +84,7 @@ static void live_free(struct live *live)
 {
 	if (!live)
 		return;
+	fork_forget(live->fork);
 	if (live->occupant.all.next) {
 		mute(&live->occupant);
 		occupant_detach(&live->occupant);
@@ -464,13 +466,10 @@ static int write_go(struct live *live, struct err *e)
 	return go->dropped ? err_set(e, ERR_SYS, "out of memory") : 0;
 }
 
-static int begin(struct occupant *t, struct sandbox *box, struct err *e)
+static int watch_streams(struct live *live, struct sandbox *box, struct err *e)
 {
-	struct live *live = live_of(t);
-	struct loop *loop = t->pool->loop;
+	struct loop *loop = live->occupant.pool->loop;
 
-	occupant_enter(t, box);
-	live->state = LIVE_STARTING;
 	closep(&box->fds[WIRE_FD_STDIN]);
 	box->fds[WIRE_FD_STDIN] = -1;
 	live->control = (struct watch){ box->fds[WIRE_FD_CONTROL], on_control, false };
@@ -479,10 +478,21 @@ static int begin(struct occupant *t, struct sandbox *box, struct err *e)
 	live->control_events = EPOLLIN;
 	buf_reset(&live->in);
 	live->in_seen = 0;
-	if (write_go(live, e) < 0 || loop_set_timer(loop, &live->due, READY_MAX_US, e) < 0 ||
-	    loop_watch(loop, &live->control, EPOLLIN, e) < 0 ||
-	    loop_watch(loop, &live->streams[0], EPOLLIN, e) < 0 ||
-	    loop_watch(loop, &live->streams[1], EPOLLIN, e) < 0)
+	return loop_watch(loop, &live->control, EPOLLIN, e) < 0 ||
+			       loop_watch(loop, &live->streams[0], EPOLLIN, e) < 0 ||
+			       loop_watch(loop, &live->streams[1], EPOLLIN, e) < 0
+		       ? -1
+		       : 0;
+}
+
+static int begin(struct occupant *t, struct sandbox *box, struct err *e)
+{
+	struct live *live = live_of(t);
+
+	occupant_enter(t, box);
+	live->state = LIVE_STARTING;
+	if (watch_streams(live, box, e) < 0 || write_go(live, e) < 0 ||
+	    loop_set_timer(t->pool->loop, &live->due, READY_MAX_US, e) < 0)
 		return -1;
 	flush(live);
 	return 0;
@@ -534,6 +544,103 @@ static void on_ended(struct occupant *t, const struct wire_ended *ended, bool is
 	live->end.oom = ended->out_of_memory;
 	live->end.usage = ended->usage;
 	finish(t, NULL);
+}
+
+/* ---- its forks ------------------------------------------------------------------------- */
+
+struct occupant *live_occupant(struct live *live)
+{
+	return &live->occupant;
+}
+
+struct fork *live_fork_of(struct occupant *t)
+{
+	struct live *live = live_of_occupant(t);
+
+	return live ? live->fork : NULL;
+}
+
+void live_set_fork(struct live *live, struct fork *fork)
+{
+	live->fork = fork;
+}
+
+void live_listen(struct live *branch, const struct live_events *events)
+{
+	branch->events = *events;
+}
+
+static void init(struct live *live)
+{
+	live->occupant.kind = &live_kind;
+	live->end.exit_code = -1;
+	live->messages.bytes.max = SEND_MAX;
+	live->in.max = LIVE_LINE_MAX + sizeof(live->occupant.pool->chunk);
+	live->due.on_due = on_due;
+	live->hush.on_due = on_hush_over;
+	filings_init(&live->filings);
+	terminals_init(&live->terminals);
+}
+
+/* Its old sandbox stays as long as the keeper needs it. */
+int live_move(struct live *live, struct sandbox *box, struct err *e)
+{
+	struct occupant *t = &live->occupant;
+	struct sandbox *old = t->box;
+	struct loop *loop = t->pool->loop;
+
+	drain_both(live, READS_AT_END);
+	filings_done(&live->filings, loop); /* a filer of the old workspace, if any */
+	filings_init(&live->filings);
+	loop_unwatch(loop, &live->control);
+	loop_unwatch(loop, &live->streams[0]);
+	loop_unwatch(loop, &live->streams[1]);
+	if (watch_streams(live, box, e) < 0) {
+		stop(live);
+		return -1;
+	}
+	old->occupant = NULL;
+	old->state = SANDBOX_PARKED;
+	sandbox_close(old);
+	t->box = box;
+	box->occupant = t;
+	if (old->gone)
+		sandbox_discard(old);
+	return 0;
+}
+
+struct live *live_branch(struct live *origin, struct sandbox *box, struct err *e)
+{
+	const struct occupant *of = &origin->occupant;
+	struct live *live = calloc(1, sizeof(*live));
+
+	if (!live) {
+		err_sys(e, "session");
+		return NULL;
+	}
+	live->occupant = (struct occupant){ .pool = of->pool,
+					    .share = of->share,
+					    .kept = of->kept,
+					    .shape = of->shape,
+					    .created_us = loop_now() };
+	init(live);
+	live->state = LIVE_READY;
+	live->was_ready = true;
+	live->occupant.id = ++of->pool->last_occupant;
+	list_add_before(&of->pool->occupants, &live->occupant.all);
+	of->kept->runs++;
+	occupant_enter(&live->occupant, box);
+	if (watch_streams(live, box, e) == 0)
+		return live;
+	live_discard(live);
+	return NULL;
+}
+
+void live_discard(struct live *branch)
+{
+	branch->occupant.box->occupant = NULL;
+	branch->occupant.box = NULL; /* its maker's */
+	live_free(branch);
 }
 
 static const struct occupant_kind live_kind = { begin, on_ended, mute, finish, free_occupant };
@@ -618,16 +725,9 @@ int pool_live(struct live **ret, struct pool *pool, struct share *share, struct 
 		return err_sys(e, "session");
 	if (check(job, e) < 0 || pool_check(&live->occupant, pool, share, job, true, e) < 0)
 		return -1;
-	live->occupant.kind = &live_kind;
+	init(live);
 	live->job = take_ptr(&owned);
 	live->events = *events;
-	live->end.exit_code = -1;
-	live->messages.bytes.max = SEND_MAX;
-	live->in.max = LIVE_LINE_MAX + sizeof(pool->chunk);
-	live->due.on_due = on_due;
-	live->hush.on_due = on_hush_over;
-	filings_init(&live->filings);
-	terminals_init(&live->terminals);
 	if (pool_admit(&live->occupant, e) < 0)
 		return -1;
 	*ret = take_ptr(&live);

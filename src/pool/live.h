@@ -59,6 +59,18 @@ void live_interrupt(struct live *live); /* SIGINT to it and what it runs, once i
  * the memory limit does not end it, and live_rescue() tells it to end what hangs in it. */
 void live_guard(struct live *live);
 void live_rescue(struct live *live);
+/*
+ * Make `count` more of it (docs/ARCHITECTURE.md, Forks): each is as this one is now, in a sandbox of its
+ * own, and so is this one afterwards.  It must be ready and have nothing to do.  on_forked follows, unless
+ * it has ended before: with those that there are now, whose events are to be set right there
+ * (live_listen), or with the reason why there are none, and it goes on as if nothing had been.
+ */
+typedef void (*live_forked)(struct live **branches, unsigned count, const struct err *why,
+			    void *arg);
+int live_fork(struct live *live, unsigned count, live_forked on_forked, void *arg,
+	      struct err *e) MUST_USE;
+void live_listen(struct live *branch, const struct live_events *events);
+
 void live_end(struct live *live);       /* kill all of it; on_end follows */
 int live_usage(struct cgroup_usage *ret, struct live *live, struct err *e) MUST_USE;
 int live_usage_so_far(struct cgroup_usage *ret, struct live *live, struct err *e) MUST_USE;

@@ -202,8 +202,13 @@ int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *h
 
 void pool_free(struct pool *pool)
 {
+	static const struct err gone = { ERR_GONE, 0, "the pool ends" };
+
 	if (!pool)
 		return;
+	list_each (&pool->occupants, l)
+		fork_forget(live_fork_of(holder_of(l, struct occupant, all)));
+	forks_abort(pool, &gone);
 	while (pool->kept && pool->occupants.next != &pool->occupants) {
 		struct occupant *t = holder_of(pool->occupants.next, struct occupant, all);
 		t->kind->free(t);

@@ -11,6 +11,7 @@
  *   files.c      what it left in its workspace
  *   egress.c     the hosts it may reach
  *   live.c       one that lives on: spoken to, listened to, ended
+ *   fork.c       ... and becomes several
  *   filing.c     the files of such a one
  *   terminal.c   shells beside it
  *
@@ -39,6 +40,7 @@ enum sandbox_state {
 	SANDBOX_ARMING,
 	SANDBOX_ARMED,  /* nobody's yet */
 	SANDBOX_TAKEN,  /* its occupant's */
+	SANDBOX_PARKED, /* its occupant lives on in branches: it is there for their sake */
 	SANDBOX_ENDING, /* of no use any more */
 };
 
@@ -59,6 +61,7 @@ struct sandbox {
 	unsigned orders_due; /* set of enum wire_kind: those without an answer */
 	bool listen_due;
 	bool listened_again; /* the proxy was lost meanwhile */
+	struct fork *fork;   /* that it is being made by; NULL: by none */
 	struct timer overdue;
 	struct link all, armed;
 };
@@ -139,10 +142,16 @@ int queue_begin(struct occupant *t, struct sandbox *box, struct err *e) MUST_USE
 /* Whoever can go on does; calls back that they start, and nothing else.  True: some wait for
  * what is not even ordered. */
 bool queue_serve(struct pool *pool);
+/* For so many more at once, which the share may have; what is armed gives way. */
+bool queue_make_room(struct pool *pool, const struct share *share, unsigned count);
 
 /* ---- sandbox.c ------------------------------------------------------------------------- */
 
 struct sandbox *sandbox_order(struct pool *pool, const struct shape *shape); /* NULL: not now */
+/* That many, by a fork of what is in this one: fork_answered() tells of each. */
+struct fork;
+int sandbox_fork(struct sandbox **ret, struct sandbox *box, unsigned count, struct fork *fork,
+		 struct err *e) MUST_USE;
 void sandbox_take(struct sandbox *box);    /* it is armed, and for nobody else any more */
 void sandbox_close(struct sandbox *box);   /* its descriptors */
 void sandbox_kill(struct sandbox *box);    /* soon */
@@ -297,6 +306,14 @@ void run_free(struct run *run);
 DEFINE_CLEANUP(struct run *, run_free)
 DEFINE_CLEANUP(struct pool *, pool_free)
 
+/* ---- fork.c ---------------------------------------------------------------------------- */
+
+void fork_answered(struct sandbox *box, const struct err *why); /* NULL: it is armed */
+void fork_abort(struct fork *fork, const struct err *why); /* none of them is there any more */
+void forks_abort(struct pool *pool, const struct err *why);
+struct fork *live_fork_of(struct occupant *t); /* under way; NULL: none */
+void fork_forget(struct fork *fork); /* the one that is forked has ended; NULL is fine */
+
 /* ---- live.c, filing.c ------------------------------------------------------------------ */
 
 struct filing;
@@ -310,6 +327,12 @@ struct filings { /* of one live sandbox */
 };
 
 struct live *live_of_occupant(struct occupant *t); /* NULL: it is none */
+struct occupant *live_occupant(struct live *live);
+void live_set_fork(struct live *live, struct fork *fork);
+int live_move(struct live *live, struct sandbox *box, struct err *e) MUST_USE; /* to this one */
+/* One more such, in this; NULL: with *e. */
+struct live *live_branch(struct live *origin, struct sandbox *box, struct err *e);
+void live_discard(struct live *branch); /* it was never told of */
 struct filings *live_filings(struct live *live);
 struct loop *live_loop(struct live *live);
 bool live_order_filer(struct live *live); /* false: not now */

@@ -247,6 +247,18 @@ static unsigned count_doomed(const struct pool *pool)
 	return count;
 }
 
+bool queue_make_room(struct pool *pool, const struct share *share, unsigned count)
+{
+	unsigned max = pool->options.boxes_max;
+	unsigned kept = share->running + share->ordered + count <= reserve(pool) ? 0 : reserve(pool);
+
+	if (in_use(pool) + kept + count > max)
+		return false;
+	while (pool->armed_count && pool->sandbox_count + count > max + count_doomed(pool))
+		make_way(pool);
+	return true;
+}
+
 /* ---- turns ------------------------------------------------------------------------------ */
 
 /* Those for whom one is being made take what is ready before; if theirs is lost, they wait on. */

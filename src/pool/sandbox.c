@@ -4,6 +4,7 @@
 #include "base/own.h"
 #include "pool/pool_impl.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define OVERDUE_US 10000000u /* for the keeper to tell of a sandbox's end */
@@ -161,6 +162,56 @@ struct sandbox *sandbox_order(struct pool *pool, const struct shape *shape)
 	return box;
 }
 
+static uint32_t free_numbers(const struct pool *pool, unsigned count)
+{
+	uint32_t first = pool->last_number + 1;
+
+	for (unsigned i = 0; i < count; i++)
+		if (first == 0 || first + i > WIRE_BOX_MAX || sandbox_find(pool, first + i)) {
+			first = first + i >= WIRE_BOX_MAX ? 1 : first + i + 1;
+			i = UINT_MAX; /* from the beginning */
+		}
+	return first;
+}
+
+int sandbox_fork(struct sandbox **ret, struct sandbox *box, unsigned count, struct fork *fork,
+		 struct err *e)
+{
+	struct pool *pool = box->pool;
+	uint32_t first = free_numbers(pool, count);
+	const struct wire_msg msg = {
+		.kind = WIRE_FORK,
+		.box = box->number,
+		.fork = { first, count, { box->shape.environment, box->shape.flags,
+					  box->shape.limits } },
+	};
+	unsigned made = 0;
+
+	while (made < count && (ret[made] = calloc(1, sizeof(*box)))) {
+		*ret[made] = (struct sandbox){ .pool = pool,
+					       .number = first + made,
+					       .shape = box->shape,
+					       .state = SANDBOX_TAKEN,
+					       .fork = fork,
+					       .overdue.on_due = on_overdue };
+		memset(ret[made]->fds, -1, sizeof(ret[made]->fds));
+		made++;
+	}
+	int sent = made < count ? err_sys(e, "fork")
+				: wire_send(pool->keeper.fd, &msg, NULL, 0, e);
+	for (unsigned i = 0; i < made; i++) {
+		if (sent == 0)
+			list_add_before(&pool->sandboxes, &ret[i]->all);
+		else
+			free(ret[i]);
+	}
+	if (sent < 0)
+		return -1;
+	pool->last_number = first + count - 1;
+	pool->sandbox_count += count;
+	return 0;
+}
+
 static int send_kill(struct sandbox *box)
 {
 	struct err e;
@@ -257,7 +308,9 @@ static void on_armed(struct sandbox *box, const int *fds, size_t *fd_count)
 	struct err e;
 
 	int taken = take_fds(box, fds, fd_count, &e);
-	if (box->state == SANDBOX_ARMING && taken < 0) {
+	if (box->fork) {
+		fork_answered(box, NULL); /* without its descriptors it cannot be entered */
+	} else if (box->state == SANDBOX_ARMING && taken < 0) {
 		sandbox_discard(box);
 	} else if (box->state == SANDBOX_ARMING) {
 		sandbox_made(box);
@@ -283,6 +336,10 @@ static void on_failed(struct sandbox *box, const struct err *why)
 	struct run *run = run_of(occupant);
 	bool passes = why->code == ERR_SYS || why->code == ERR_GONE || why->code == ERR_BUSY;
 
+	if (box->fork) {
+		fork_answered(box, why);
+		return;
+	}
 	if (box->state == SANDBOX_ARMING) {
 		if (box->is_default)
 			pool_note_failure(kept_of(box), why);
@@ -345,6 +402,10 @@ static void on_ended(struct sandbox *box, const struct wire_ended *ended)
 		on_failed(box, &lost);
 		return;
 	}
+	if (box->fork) { /* and its siblings have not been told of yet */
+		fork_abort(box->fork, &lost);
+		return;
+	}
 	if (box->state == SANDBOX_ARMED && loop_now() - box->armed_us < YOUNG_US)
 		pool_note_failure(kept_of(box), &lost);
 	box->is_empty = !is_final;
@@ -365,6 +426,7 @@ static void on_keeper_gone(struct pool *pool)
 
 	pool->is_gone = true;
 	loop_unwatch(pool->loop, &pool->keeper);
+	forks_abort(pool, &lost);
 	for (struct link *l = pool->occupants.next; l != &pool->occupants; l = next) {
 		next = l->next;
 		occupant_end_later(holder_of(l, struct occupant, all), &lost);
