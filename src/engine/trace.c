@@ -11,6 +11,7 @@
 
 enum {
 	OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL,
+	TRIES = 1000, TRY_US = 200,
 	STOPS_MAX = 64, /* of other kinds, before we give up */
 	RESTARTS = 512, RESTARTS_LAST = 516, /* what a call that was interrupted says to the kernel */
 };
@@ -138,23 +139,39 @@ static int hold(struct tracee *t, struct err *e)
 	return switch_off_rseq(t, e);
 }
 
+/* As if we had never been there. */
+static int release_unheld(struct tracee *t)
+{
+	struct err ignored;
+
+	(void)ask(PTRACE_INTERRUPT, t->pid, 0, 0);
+	if (await_stop(t, &ignored) == 0) {
+		(void)ask(PTRACE_SETSIGMASK, t->pid, sizeof(t->mask), (uintptr_t)&t->mask);
+		(void)ask(PTRACE_DETACH, t->pid, 0, 0);
+	}
+	return -1;
+}
+
 int trace_stop(struct tracee *ret, pid_t pid, struct err *e)
 {
 	struct tracee t = { .pid = pid };
 
 	if (ask(PTRACE_SEIZE, pid, 0, OPTIONS) < 0)
 		return err_sys(e, "trace");
-	if (ask(PTRACE_INTERRUPT, pid, 0, 0) < 0)
-		return err_sys(e, "trace");
-	if (await_stop(&t, e) < 0)
-		return -1;
-	if (hold(&t, e) < 0) { /* as if we had never been there */
-		(void)ask(PTRACE_SETSIGMASK, pid, sizeof(t.mask), (uintptr_t)&t.mask);
-		(void)ask(PTRACE_DETACH, pid, 0, 0);
-		return -1;
+	for (int i = 0; i < TRIES; i++) { /* it may be on its way back from what it has said last */
+		if (ask(PTRACE_INTERRUPT, pid, 0, 0) < 0)
+			return err_sys(e, "trace");
+		if (await_stop(&t, e) < 0)
+			return -1;
+		if (hold(&t, e) == 0) {
+			*ret = t;
+			return 0;
+		}
+		if (e->code != ERR_BUSY || ask(PTRACE_CONT, pid, 0, 0) < 0)
+			break;
+		(void)usleep(TRY_US);
 	}
-	*ret = t;
-	return 0;
+	return release_unheld(&t);
 }
 
 /* ---- calls ----------------------------------------------------------------------------- */

@@ -540,6 +540,10 @@ int cell_fill_order(struct order *order, const struct cell *cell, bool is_parked
 		memcpy(order->rules[i].path, rule->path, strlen(rule->path) + 1);
 		order->rules[i].access = rule->access;
 	}
+	/* A rule is about one file system's own directory.  A fork has others, in the same places:
+	 * what may not be written is then for the mounts to say, all of which are read-only. */
+	if ((cell->flags & WIRE_LIVE) && nest->environment->tool.runtime->can_fork)
+		order->rules[0].access |= LANDLOCK_WRITE;
 	return 0;
 }
 

@@ -17,7 +17,7 @@ struct fork {
 	struct sandbox *boxes[WIRE_BRANCHES_MAX];
 	unsigned count, answered;
 	struct err why; /* that there are none; ERR_NONE: there are */
-	live_forked on_forked;
+	live_forked on_forked; /* NULL: nobody is there to be told */
 	void *arg;
 };
 
@@ -57,22 +57,22 @@ static void finish(struct fork *fork)
 		while (made > 0)
 			live_discard(branches[--made]);
 		discard(fork);
-		if (origin)
+		if (fork->on_forked)
 			fork->on_forked(NULL, 0, &fork->why, fork->arg);
 	}
 	free(fork);
 }
 
-void fork_answered(struct sandbox *box, const struct err *why)
+void fork_answered(struct sandbox *box, const struct err *why, bool is_there)
 {
 	struct fork *fork = box->fork;
 
-	if (why) {
+	if (!is_there) {
 		box->gone = true;
 		box->pool->sandbox_count--;
-		if (fork->why.code == ERR_NONE)
-			fork->why = *why;
 	}
+	if (why && fork->why.code == ERR_NONE)
+		fork->why = *why;
 	if (++fork->answered == fork->count)
 		finish(fork);
 }
@@ -98,17 +98,22 @@ static struct fork *find(const struct pool *pool)
 	return NULL;
 }
 
-void forks_abort(struct pool *pool, const struct err *why)
+void forks_abort(struct pool *pool, const struct err *why, bool is_told)
 {
-	for (struct fork *fork; pool->sandboxes.next && (fork = find(pool));)
+	for (struct fork *fork; pool->sandboxes.next && (fork = find(pool));) {
+		if (!is_told)
+			fork->on_forked = NULL;
 		fork_abort(fork, why);
+	}
 }
 
 int live_fork(struct live *live, unsigned count, live_forked on_forked, void *arg, struct err *e)
 {
 	struct occupant *t = live_occupant(live);
-	struct fork *fork = calloc(1, sizeof(*fork));
 
+	if (live_check_idle(live, e) < 0)
+		return -1;
+	struct fork *fork = calloc(1, sizeof(*fork));
 	if (!fork)
 		return err_sys(e, "fork");
 	*fork = (struct fork){ .pool = t->pool,

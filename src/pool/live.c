@@ -553,11 +553,19 @@ struct occupant *live_occupant(struct live *live)
 	return &live->occupant;
 }
 
-struct fork *live_fork_of(struct occupant *t)
+int live_check_idle(const struct live *live, struct err *e)
 {
-	struct live *live = live_of_occupant(t);
-
-	return live ? live->fork : NULL;
+	if (live->state != LIVE_READY || live->occupant.is_failed)
+		return err_set(e, ERR_GONE, "the interpreter has ended");
+	if (live->fork)
+		return err_set(e, ERR_BUSY, "it is being forked already");
+	if (live->filings.count)
+		return err_set(e, ERR_DENIED, "files of the session are on their way");
+	if (live->terminals.list.next != &live->terminals.list)
+		return err_set(e, ERR_DENIED, "a terminal is open beside it");
+	if (live->occupant.hosts)
+		return err_set(e, ERR_DENIED, "a session that may reach hosts cannot be forked");
+	return 0;
 }
 
 void live_set_fork(struct live *live, struct fork *fork)
@@ -592,6 +600,7 @@ int live_move(struct live *live, struct sandbox *box, struct err *e)
 	drain_both(live, READS_AT_END);
 	filings_done(&live->filings, loop); /* a filer of the old workspace, if any */
 	filings_init(&live->filings);
+	loop_cancel_timer(loop, &live->due); /* the old one has hung up */
 	loop_unwatch(loop, &live->control);
 	loop_unwatch(loop, &live->streams[0]);
 	loop_unwatch(loop, &live->streams[1]);

@@ -206,9 +206,7 @@ void pool_free(struct pool *pool)
 
 	if (!pool)
 		return;
-	list_each (&pool->occupants, l)
-		fork_forget(live_fork_of(holder_of(l, struct occupant, all)));
-	forks_abort(pool, &gone);
+	forks_abort(pool, &gone, false);
 	while (pool->kept && pool->occupants.next != &pool->occupants) {
 		struct occupant *t = holder_of(pool->occupants.next, struct occupant, all);
 		t->kind->free(t);

@@ -308,10 +308,9 @@ DEFINE_CLEANUP(struct pool *, pool_free)
 
 /* ---- fork.c ---------------------------------------------------------------------------- */
 
-void fork_answered(struct sandbox *box, const struct err *why); /* NULL: it is armed */
+void fork_answered(struct sandbox *box, const struct err *why, bool is_there);
 void fork_abort(struct fork *fork, const struct err *why); /* none of them is there any more */
-void forks_abort(struct pool *pool, const struct err *why);
-struct fork *live_fork_of(struct occupant *t); /* under way; NULL: none */
+void forks_abort(struct pool *pool, const struct err *why, bool is_told);
 void fork_forget(struct fork *fork); /* the one that is forked has ended; NULL is fine */
 
 /* ---- live.c, filing.c ------------------------------------------------------------------ */
@@ -328,6 +327,7 @@ struct filings { /* of one live sandbox */
 
 struct live *live_of_occupant(struct occupant *t); /* NULL: it is none */
 struct occupant *live_occupant(struct live *live);
+int live_check_idle(const struct live *live, struct err *e) MUST_USE; /* it can be forked */
 void live_set_fork(struct live *live, struct fork *fork);
 int live_move(struct live *live, struct sandbox *box, struct err *e) MUST_USE; /* to this one */
 /* One more such, in this; NULL: with *e. */

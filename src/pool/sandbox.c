@@ -309,7 +309,7 @@ static void on_armed(struct sandbox *box, const int *fds, size_t *fd_count)
 
 	int taken = take_fds(box, fds, fd_count, &e);
 	if (box->fork) {
-		fork_answered(box, NULL); /* without its descriptors it cannot be entered */
+		fork_answered(box, taken < 0 ? &e : NULL, true);
 	} else if (box->state == SANDBOX_ARMING && taken < 0) {
 		sandbox_discard(box);
 	} else if (box->state == SANDBOX_ARMING) {
@@ -337,7 +337,7 @@ static void on_failed(struct sandbox *box, const struct err *why)
 	bool passes = why->code == ERR_SYS || why->code == ERR_GONE || why->code == ERR_BUSY;
 
 	if (box->fork) {
-		fork_answered(box, why);
+		fork_answered(box, why, false);
 		return;
 	}
 	if (box->state == SANDBOX_ARMING) {
@@ -426,7 +426,7 @@ static void on_keeper_gone(struct pool *pool)
 
 	pool->is_gone = true;
 	loop_unwatch(pool->loop, &pool->keeper);
-	forks_abort(pool, &lost);
+	forks_abort(pool, &lost, true);
 	for (struct link *l = pool->occupants.next; l != &pool->occupants; l = next) {
 		next = l->next;
 		occupant_end_later(holder_of(l, struct occupant, all), &lost);

@@ -211,6 +211,7 @@ const struct runtime runtime_python = {
 	.boot_env = (const char *const[]){ "PYTHONPATH=/run/vial/boot",
 			"LD_PRELOAD=/run/vial/boot/guest.so", NULL },
 	.can_rewind = true,
+	.can_fork = true,
 	.session = "/run/vial/boot/cold.py",
 	.package = "python3",
 	.read_error = read_error,

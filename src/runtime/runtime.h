@@ -53,6 +53,7 @@ struct runtime {
 	uint64_t compile_memory_bytes; /* least memory for the compile stage; 0: the run's limit */
 	enum warmth warmth;
 	const char *const *boot_env; /* what makes it wait for its program, or NULL */
+	bool can_fork; /* a session that waits is one process, which can be copied */
 	bool can_rewind;     /* a session of it can be copied: docs/SESSION-PROTOCOL.md */
 	const char *session; /* its session driver as a program, inside; NULL: it has no sessions */
 	/* Reads a failure from stderr; false: none recognised.  Never trusts, never allocates. */

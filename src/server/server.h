@@ -49,6 +49,7 @@ struct server {
 	LIST_HEAD(, interpreter) interpreters; /* also those that no session has any more */
 	unsigned session_count;
 	uint64_t rollbacks[3]; /* steps taken back: for their end, by undo, by restore */
+	uint64_t forks, forks_failed, forks_us; /* branches that were made; requests that failed; time */
 	size_t session_bytes; /* of the requests that they are made from */
 	LIST_HEAD(, snippet) snippets;
 	struct tenants tenants;
@@ -70,6 +71,7 @@ void session_runs_post(struct exchange *x, void *arg);
 void session_interrupt_post(struct exchange *x, void *arg);
 void session_reset_post(struct exchange *x, void *arg);
 void session_undo_post(struct exchange *x, void *arg);
+void session_fork_post(struct exchange *x, void *arg);
 void session_checkpoints_post(struct exchange *x, void *arg);
 void session_checkpoints_get(struct exchange *x, void *arg);
 void session_checkpoint_delete(struct exchange *x, void *arg);

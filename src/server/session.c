@@ -433,13 +433,8 @@ static int admit(struct session *s, struct failure *f)
 	return -1;
 }
 
-int session_create(struct session **ret, struct server *server, struct tenant *tenant,
-		   const char *body, size_t len, struct failure *f)
+static void init(struct session *s, struct server *server, struct tenant *tenant)
 {
-	struct session *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return err_sys(&f->err, "session");
 	*s = (struct session){ .server = server,
 			       .tenant = tenant,
 			       .name = BUF_INIT(SIZE_MAX / 2), /* its route has a limit */
@@ -449,12 +444,12 @@ int session_create(struct session **ret, struct server *server, struct tenant *t
 			       .pause.on_due = on_pause };
 	TAILQ_INIT(&s->steps);
 	TAILQ_INIT(&s->waiters);
-	if (read_body(s, body, len, f) < 0 || id_make(s->id, &f->err) < 0 || admit(s, f) < 0) {
-		buf_done(&s->body);
-		session_options_done(&s->options);
-		free(s);
-		return -1;
-	}
+}
+
+static void add(struct session *s)
+{
+	struct server *server = s->server;
+
 	s->early[0].max = s->early[1].max = s->limits.output_bytes;
 	s->used_us = s->created_us;
 	s->ends_us = s->created_us + s->options.lifetime_ms * 1000;
@@ -462,7 +457,92 @@ int session_create(struct session **ret, struct server *server, struct tenant *t
 	server->session_count++;
 	server->session_bytes += s->body.len;
 	watch_time(s);
+}
+
+int session_create(struct session **ret, struct server *server, struct tenant *tenant,
+		   const char *body, size_t len, struct failure *f)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return err_sys(&f->err, "session");
+	init(s, server, tenant);
+	if (read_body(s, body, len, f) < 0 || id_make(s->id, &f->err) < 0 || admit(s, f) < 0) {
+		buf_done(&s->body);
+		session_options_done(&s->options);
+		free(s);
+		return -1;
+	}
+	add(s);
 	*ret = s;
+	return 0;
+}
+
+/* ---- its branches ---------------------------------------------------------------------- */
+
+static int copy_buf(struct buf *ret, const struct buf *from, struct failure *f)
+{
+	*ret = (struct buf)BUF_INIT(from->max);
+	buf_add(ret, buf_str(from), from->len);
+	return ret->dropped ? err_set(&f->err, ERR_BUSY, "no memory for the session") : 0;
+}
+
+int session_branch(struct session **ret, const struct session *origin, struct failure *f)
+{
+	struct server *server = origin->server;
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return err_sys(&f->err, "session");
+	init(s, server, origin->tenant);
+	s->environment = origin->environment;
+	s->limits = origin->limits;
+	s->options = origin->options;
+	s->options.policy = (struct buf)BUF_INIT(0);
+	s->storage = origin->storage;
+	s->episodes = 1;
+	memcpy(s->parent, origin->id, sizeof(s->parent));
+	bool has_room = server->session_count < SESSIONS_MAX &&
+			origin->body.len <= BODIES_MAX - server->session_bytes;
+	if (!has_room)
+		(void)err_set(&f->err, ERR_BUSY, "there are too many sessions");
+	if (!has_room || copy_buf(&s->body, &origin->body, f) < 0 ||
+	    copy_buf(&s->options.policy, &origin->options.policy, f) < 0 ||
+	    id_make(s->id, &f->err) < 0 ||
+	    tenant_admit_session(s->tenant, s->storage, f) < 0) {
+		buf_done(&s->body);
+		session_options_done(&s->options);
+		free(s);
+		return -1;
+	}
+	add(s);
+	*ret = s;
+	return 0;
+}
+
+int session_adopt(struct session *s, struct live *live, const struct interpreter *origin,
+		  struct err *e)
+{
+	struct interpreter *in = calloc(1, sizeof(*in));
+	const struct live_events events = {
+		.on_line = on_line, .on_output = on_output, .on_end = on_end, .arg = in
+	};
+
+	if (!in)
+		return err_sys(e, "session");
+	*in = (struct interpreter){ .session = s,
+				    .server = s->server,
+				    .live = live,
+				    .is_ready = true,
+				    .has_begun = origin->has_begun,
+				    .is_policy_due = origin->is_policy_due,
+				    .is_touched = true, /* a reset makes a fresh one */
+				    .last_number = origin->last_number,
+				    .callbacks = BUF_INIT(origin->callbacks.max) };
+	buf_add(&in->callbacks, buf_str(&origin->callbacks), origin->callbacks.len);
+	LIST_INSERT_HEAD(&s->server->interpreters, in, link);
+	live_listen(live, &events);
+	s->interpreter = in;
 	return 0;
 }
 

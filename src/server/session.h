@@ -7,6 +7,7 @@
  *   step.c          one step: sent, watched, interrupted, answered
  *   step_json.c     how a step's result looks
  *   rewinds.c       what can be gone back to: undo, checkpoints
+ *   forks.c         a session becomes several
  *   driver.c        what an interpreter says
  *   session_request.c  what callers say
  *   transfer.c      files of a session on their way (transfer.h)
@@ -21,6 +22,8 @@
 #include "server/id.h"
 #include "server/server.h"
 #include "server/session_request.h"
+
+enum { SESSIONS_MAX = 4096 };
 
 struct interpreter {
 	struct session *session; /* NULL: it was let go of, and only its end is waited for */
@@ -52,6 +55,7 @@ struct transfer;
 struct session {
 	struct server *server;
 	char id[ID_LEN + 1];
+	char parent[ID_LEN + 1]; /* that it was forked from; "": from none */
 	struct buf name; /* what its tenant calls it, on a route of another system; empty: none */
 	struct tenant *tenant;
 	uint64_t storage; /* of the tenant's quota */
@@ -84,6 +88,7 @@ struct step {
 	struct step_request request;
 	uint64_t number; /* what its interpreter calls it */
 	uint64_t created_us, start_us, cpu_before_us, oom_before;
+	struct session_fork *fork; /* that it is about; NULL: none */
 	const char *limit; /* that it ran into; NULL: none */
 	bool is_interrupted; /* by us */
 	bool is_rescued;     /* its interpreter was told to end it */
@@ -123,6 +128,11 @@ int session_create(struct session **ret, struct server *server, struct tenant *t
 		   const char *body, size_t len, struct failure *f) MUST_USE;
 void session_free(struct session *s); /* nobody is told */
 
+/* One more like it, without an interpreter; then with one that is ready. */
+int session_branch(struct session **ret, const struct session *origin, struct failure *f) MUST_USE;
+int session_adopt(struct session *s, struct live *live, const struct interpreter *origin,
+		  struct err *e) MUST_USE;
+
 const char *session_state(const struct session *s);
 bool session_takes_words(const struct session *s);
 
@@ -148,6 +158,7 @@ void session_close(struct session *s, const char *why); /* the same, and the ses
 
 /* ---- sessions.c ------------------------------------------------------------------------ */
 
+void session_write(struct json *j, const char *key, const struct session *s);
 void reply_session(struct exchange *x, unsigned status, const struct session *s);
 /* NULL: it has been answered that there is none. */
 struct session *session_of(struct exchange *x, struct server *server);
@@ -180,6 +191,11 @@ void step_free(struct step *step);
 bool step_has_call(const struct step *step, uint64_t call);
 int step_answer(struct step *step, uint64_t call, const struct buf *message,
 		struct err *e) MUST_USE;
+
+/* ---- forks.c --------------------------------------------------------------------------- */
+
+void fork_begin(struct step *step);                /* its turn has come, and the driver knows */
+void fork_step_gone(struct session_fork *fork);    /* NULL is fine */
 
 /* ---- rewinds.c ------------------------------------------------------------------------- */
 

@@ -416,6 +416,19 @@ int checkpoint_read(char ret_name[CHECKPOINT_NAME], char *body, size_t len, stru
 	return 0;
 }
 
+int fork_read(struct step_request *ret, unsigned max, char *body, size_t len, struct failure *f)
+{
+	static const char *const names[] = { "count", "deterministic", NULL };
+	struct slice all[MEMBERS_MAX];
+
+	if (read_object(all, names, "there are count and deterministic", body, len, f) < 0 ||
+	    read_count(&ret->fork_count, all[0], 1, max, names[0], f) < 0 ||
+	    require_kind(all[1], 't', "true or false", names[1], f) < 0)
+		return -1;
+	ret->is_deterministic = is_there(all[1]) && all[1].at[0] == 't';
+	return 0;
+}
+
 int extend_read(uint64_t *ret_ms, char *body, size_t len, struct failure *f)
 {
 	static const char *const names[] = { "lifetime", NULL };

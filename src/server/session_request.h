@@ -34,7 +34,8 @@ int session_options_read(struct session_options *ret, char *body, size_t len,
 void session_options_done(struct session_options *o);
 
 /* What a step is about: most are code; those after it are about what the session was. */
-enum step_op { OP_RUN, OP_UNDO, OP_RESTORE, OP_CHECKPOINT, OP_CHECKPOINTS, OP_FORGET };
+enum step_op { OP_RUN, OP_UNDO, OP_RESTORE, OP_CHECKPOINT, OP_CHECKPOINTS, OP_FORGET,
+	       OP_FORK };
 
 struct step_request {
 	enum step_op op;
@@ -45,6 +46,8 @@ struct step_request {
 	uint64_t timeout_ms;  /* 0: the session's */
 	uint64_t calls_max;
 	char name[CHECKPOINT_NAME]; /* RESTORE, CHECKPOINT, FORGET; UNDO: how many */
+	uint64_t fork_count;  /* FORK */
+	bool is_deterministic; /* its branches go on with the same random numbers */
 	bool has_policy;      /* in the message; */
 	struct buf policy;    /* the same once more, empty: none from here on */
 	struct snippet *snippet; /* it came by another system's route; NULL: not */
@@ -62,4 +65,6 @@ int checkpoint_read(char ret_name[CHECKPOINT_NAME], char *body, size_t len,
 /* Letters, digits, and . _ - within. */
 int checkpoint_name_check(const char *name, struct failure *f) MUST_USE;
 
+int fork_read(struct step_request *ret, unsigned max, char *body, size_t len,
+	      struct failure *f) MUST_USE;
 int extend_read(uint64_t *ret_ms, char *body, size_t len, struct failure *f) MUST_USE;

@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum {
-	SESSIONS_MAX = 4096,
 	QUEUE_MAX = 64, /* steps of one session that wait for their turn */
 };
 
@@ -23,7 +22,7 @@ static double seconds(uint64_t us)
 	return (double)ms / 1000;
 }
 
-static void write_session(struct json *j, const char *key, const struct session *s)
+void session_write(struct json *j, const char *key, const struct session *s)
 {
 	uint64_t now = loop_now();
 	struct cgroup_usage usage;
@@ -31,6 +30,10 @@ static void write_session(struct json *j, const char *key, const struct session 
 
 	json_open(j, key, '{');
 	json_string(j, "id", s->id);
+	if (s->parent[0])
+		json_string(j, "parent", s->parent);
+	else
+		json_null(j, "parent");
 	if (s->name.len)
 		json_bytes(j, "name", buf_str(&s->name), s->name.len);
 	json_string(j, "tenant", s->tenant->name);
@@ -56,7 +59,7 @@ void reply_session(struct exchange *x, unsigned status, const struct session *s)
 	auto_buf struct buf text = BUF_INIT(8192);
 	struct json j = { .out = &text };
 
-	write_session(&j, NULL, s);
+	session_write(&j, NULL, s);
 	buf_add_char(&text, '\n');
 	exchange_reply(x, status, &text);
 }
@@ -163,7 +166,7 @@ static void write_sessions(struct json *j, void *arg)
 	json_open(j, "sessions", '[');
 	LIST_FOREACH(s, &list->server->sessions, link)
 	if (exchange_sees(list->x, s->tenant))
-		write_session(j, NULL, s);
+		session_write(j, NULL, s);
 	json_close(j);
 }
 

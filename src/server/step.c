@@ -148,6 +148,7 @@ void step_free(struct step *step)
 
 	TAILQ_REMOVE(&s->steps, step, link);
 	s->step_count--;
+	fork_step_gone(step->fork);
 	stream_leave(&step->stream);
 	if (step->x)
 		exchange_on_gone(step->x, NULL, NULL);
@@ -210,7 +211,8 @@ static int send_step(struct step *step, struct err *e)
 					   [OP_RESTORE] = "restore",
 					   [OP_CHECKPOINT] = "checkpoint",
 					   [OP_CHECKPOINTS] = "checkpoints",
-					   [OP_FORGET] = "forget" };
+					   [OP_FORGET] = "forget",
+					   [OP_FORK] = "fork" };
 	auto_buf struct buf message = BUF_INIT(MESSAGE_MAX);
 	struct step_request *r = &step->request;
 	struct interpreter *in = step->session->interpreter;
@@ -276,7 +278,7 @@ void step_begin(struct step *step)
 		step->is_fresh = !s->interpreter->has_begun;
 		s->interpreter->has_begun = true;
 	}
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2 && step->request.op != OP_FORK; i++) {
 		step_output(step, i ? VIAL_STDERR : VIAL_STDOUT, buf_str(&s->early[i]),
 			    s->early[i].len);
 		step->out[i].dropped += s->early[i].dropped;
@@ -287,6 +289,10 @@ void step_begin(struct step *step)
 		step->oom_before = usage.oom_kills;
 	}
 	step->start_us = loop_now();
+	if (step->request.op == OP_FORK && session_takes_words(s)) {
+		fork_begin(step); /* there is nothing to prepare */
+		return;
+	}
 	if (send_step(step, &f.err) == 0 && set_timers(step, &f.err) == 0) {
 		live_hush(live_of(step));
 		return;
@@ -338,6 +344,17 @@ static void reply_result(struct exchange *x, const struct step *step, const stru
 
 static void answer(struct step *step, const struct step_end *end)
 {
+	static const struct failure not_forked = {
+		.err = { ERR_GONE, 0, "the session's interpreter ended before it could be forked" },
+		.status = 409
+	};
+
+	if (step->request.op == OP_FORK) {
+		struct exchange *client = take_ptr(&step->x);
+		if (client)
+			exchange_fail(client, &not_forked);
+		return;
+	}
 	if (step->request.snippet) {
 		execute_step_ended(step, end);
 		return;
@@ -467,6 +484,12 @@ static void on_result(struct step *step, const struct driver_message *m)
 				.state = m->exit_code < 0 ? STATE_KEPT : STATE_LOST,
 				.exit_code = -1 };
 
+	if (step->request.op == OP_FORK) {
+		loop_cancel_timer(loop_of(step), &step->wall);
+		loop_cancel_timer(loop_of(step), &step->cpu);
+		fork_begin(step);
+		return;
+	}
 	auto_free struct vial_network *network = live_network(live_of(step));
 
 	end.network = network;

@@ -84,6 +84,13 @@ class Session:
             self.rewind = self.rewind or Rewind(self.channel, message)
         elif op in ORDERS and self.rewind is not None:
             self.rewind.order(message)
+        elif op == "fork":
+            self.runner.settle()
+            self.channel.send({"op": "result", "id": message["id"]})
+        elif op == "forked":
+            self.channel.adopt()
+            if message["reseed"]:
+                reseed()
         elif op == "run":  # else the answer to a call that has given up
             self._run_step(message)
 
@@ -245,6 +252,21 @@ class Session:
 
         display.__module__, display.__qualname__ = "builtins", "display"
         return display
+
+
+def reseed():
+    """What was drawn before a fork is every branch's.  Generators of the program's own go on."""
+    modules = sys.modules
+    for name, renew in (("random", lambda module: module.seed()),
+                        ("numpy.random", lambda module: module.seed()),
+                        ("tempfile", lambda module: setattr(module, "_name_sequence", None)),
+                        ("uuid", lambda module: setattr(module, "_last_timestamp", None)),
+                        ("_ssl", lambda module: module.RAND_add(os.urandom(32), 32.0))):
+        if name in modules:
+            try:
+                renew(modules[name])
+            except Exception:  # something else of that name
+                pass
 
 
 def explain(step, why):

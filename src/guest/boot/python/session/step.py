@@ -7,10 +7,13 @@ compiler is asked which names would be local, and told that they are not.
 import __future__
 import ast
 import linecache
+import os
 import re
 import sys
 import types
+from _thread import _count as count_threads
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from os import _exit as exit_now
 
 from .interrupt import enter
 
@@ -190,6 +193,19 @@ class Runner:
         return result if "result" in compiled.names or result is not before else None
 
     # ---- awaiting ----
+
+    def settle(self):
+        """Before the session is copied: an event loop that has nothing to do is let go, for it has
+        descriptors that cannot be.  Threads of libraries end as at any fork."""
+        if self._loop is not None and not self._loop.is_closed():
+            import asyncio
+            if not asyncio.all_tasks(self._loop):
+                self._loop.close()
+        if len(os.listdir("/proc/self/task")) > 1 and count_threads() == 0:
+            pid = os.fork()
+            if pid == 0:
+                exit_now(0)
+            os.waitpid(pid, 0)
 
     def _event_loop(self, asyncio):
         if self._loop is None or self._loop.is_closed():
