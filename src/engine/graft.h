@@ -42,8 +42,8 @@ struct graft_plan {
 
 enum graft_kind {
 	GRAFT_READY,  /* from the grafter: it is stopped, and all that it has can be carried over */
-	GRAFT_BRANCH, /* to it: make one, with the descriptors above.  From it: done, with two pidfds:
-		       * the branch, and the go-between, which has ended */
+	GRAFT_BRANCH, /* to it: make one, with the descriptors above.  From it: done, with two
+		       * pidfds: the branch, and the go-between, which has ended */
 	GRAFT_COMMIT, /* to it: let them go, and end the guest */
 	GRAFT_FAILED, /* from it: the guest goes on as if nothing had been, and no branch is left */
 };

@@ -2,9 +2,9 @@
  * graft_holds - what a stopped guest holds, looked at from outside.
  *
  * What a branch would share with another is refused: memory, sockets, pipes, whatever has no name.
- * Its own streams are replaced, files are opened again in the branch's own tree, by the name that they
- * have.  The guest made all of these names; they are looked up below its own root, and used with
- * its own rights.
+ * Its own streams are replaced, files are opened again in the branch's own tree, by the name that
+ * they have.  The guest made all of these names; they are looked up below its own root, and used
+ * with its own rights.
  */
 #include "engine/graft_impl.h"
 
@@ -107,7 +107,8 @@ static int check_memory(int root, const struct graft_plan *plan, struct err *e)
 		const char *path = line[at] ? line + at : "anonymous";
 		if (perms[1] == 'w' || !is_table(root, path, inode))
 			return err_set(e, ERR_DENIED,
-				       "memory is mapped as shared (%.100s): branches have none in common",
+				       "memory is mapped as shared (%.100s), and branches have "
+				       "none in common",
 				       path);
 	}
 	return 0;

@@ -252,7 +252,7 @@ static bool is_taken(const struct lease *lease, const struct lineage *lineage, u
 	return taken;
 }
 
-/* What is between the ids of those that we lie in, and our own: each row must be in one of theirs. */
+/* What is between the ids of those that we lie in, and our own: a row must be in one of theirs. */
 static void add_others(char map[MAP_MAX], const struct lease *lease, const struct lineage *lineage)
 {
 	unsigned first = 0;

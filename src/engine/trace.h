@@ -5,8 +5,8 @@
  * It was stopped while it waited in the kernel.  Each call is made by the very instruction that it
  * waits at, with registers of ours: nothing of the process's own runs in between, whatever it
  * has prepared.  Signals are held back, restartable sequences are switched off, its filter is
- * suspended (which takes a tracer of the host's root that has no filter of its own).  In the end it has its
- * registers again, and makes the call anew that it was waiting in.
+ * suspended (which takes a tracer of the host's root that has no filter of its own).  In the end
+ * it has its registers again, and makes the call anew that it was waiting in.
  *
  * All that is traced dies with the tracer: nobody is left with what it had been given.
  */

@@ -25,7 +25,7 @@
 
 #define OVERDUE_US 20000000u
 
-/* The kernel nests pid namespaces 32 deep: the host's, the nest's and a slot's are three of them. */
+/* The kernel nests pid namespaces 32 deep: the host's, the nest's and a slot's are among them. */
 enum { DEPTH_MAX = 29 };
 
 struct branches {
@@ -40,6 +40,7 @@ struct branches {
 	int copies[BOX_COPIES];
 	struct watch channel_watch, end_watch;
 	struct timer overdue;
+	bool is_begun; /* all slots are there, and the first branch is ordered */
 	bool is_committed;
 	struct err why; /* that it was given up */
 };
@@ -178,7 +179,8 @@ static int check_alone(const struct branches *b, struct err *e)
 	if (cgroup_usage(&usage, b->origin->cgroup, e) < 0)
 		return -1;
 	if (usage.processes > 1)
-		return err_set(e, ERR_DENIED, "child processes are running, or not waited for: %llu",
+		return err_set(e, ERR_DENIED,
+			       "child processes are running, or not waited for: %llu",
 			       (unsigned long long)usage.processes - 1);
 	return 0;
 }
@@ -227,7 +229,10 @@ void branches_advance(struct branches *b)
 	for (unsigned i = 0; i < b->cell_count; i++)
 		if (!b->cells[i]->has_slot)
 			return;
-	if (b->cell_count == b->fork.count && b->made_count == 0 && order_branch(b, &e) < 0)
+	if (b->is_begun || b->cell_count < b->fork.count || b->why.code != ERR_NONE)
+		return;
+	b->is_begun = true;
+	if (order_branch(b, &e) < 0)
 		branches_give_up(b, &e);
 }
 

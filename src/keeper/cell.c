@@ -657,7 +657,8 @@ static int make_cgroup(struct cgroup **ret, struct cell *cell, const char *suffi
 /* A branch is made below its origin. */
 static void set_lineage(struct cell *cell, struct cell *origin)
 {
-	cell->lineage = (struct lineage){ .count = 1, .index = { (uint16_t)cell->nest->lease.index } };
+	cell->lineage.count = 1;
+	cell->lineage.index[0] = (uint16_t)cell->nest->lease.index;
 	if (!origin)
 		return;
 	cell->lineage = origin->lineage;

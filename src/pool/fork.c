@@ -1,8 +1,8 @@
 /*
  * fork - one that lives on becomes several (engine/graft.h).
  *
- * The keeper makes all of them or none.  The old one goes on in the first of the new sandboxes; its own
- * has nobody in it any more, and is gone when the keeper says so: after all of theirs.
+ * The keeper makes all of them or none.  The old one goes on in the first of the new sandboxes; its
+ * own has nobody in it any more, and is gone when the keeper says so: after all of theirs.
  */
 #include "pool/pool_impl.h"
 

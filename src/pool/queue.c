@@ -250,7 +250,8 @@ static unsigned count_doomed(const struct pool *pool)
 bool queue_make_room(struct pool *pool, const struct share *share, unsigned count)
 {
 	unsigned max = pool->options.boxes_max;
-	unsigned kept = share->running + share->ordered + count <= reserve(pool) ? 0 : reserve(pool);
+	bool has_few = share->running + share->ordered + count <= reserve(pool);
+	unsigned kept = has_few ? 0 : reserve(pool);
 
 	if (in_use(pool) + kept + count > max)
 		return false;

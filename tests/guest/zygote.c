@@ -88,9 +88,10 @@ int zygote_fork(int *ret_pidfd, const struct order *order, const int *fds, size_
 	return 1;
 }
 
-int order_answer(int channel, const struct order *order, int *fds, size_t fd_count, int fd,
+int order_answer(int channel, const struct order *order, int *fds, size_t fd_count, int fd, int helper,
 		 const struct err *e)
 {
+	(void)helper;
 	struct answer answer = { -1, 0 };
 	struct rusage usage;
 

@@ -1,0 +1,258 @@
+"""Live forks: a session becomes several, each a sandbox of its own."""
+import os
+import threading
+import time
+import unittest
+
+import sessions
+from daemon import wait_until
+
+# What tells one sandbox from another, as it is seen from within.
+IDENTITY = """
+import os
+[os.readlink('/proc/self/ns/' + n) for n in ('pid', 'mnt', 'net', 'ipc', 'user', 'cgroup')]
+"""
+LIMITS = {"memory": "256m", "workspace": "16m"}
+
+
+class Case(sessions.Case):
+    options = ("--armed", "2", "--max", "128")
+
+    def fork(self, session, count=1, **more):
+        status, answer, _ = self.post(session, "fork", dict(more, count=count))
+        self.assertEqual(status, 201, answer)
+        self.assertEqual(answer["session"], session)
+        self.assertEqual([b["parent"] for b in answer["branches"]], [session] * count)
+        return [branch["id"] for branch in answer["branches"]]
+
+    def refuse(self, session, status=409, **more):
+        found, answer, _ = self.post(session, "fork", more)
+        self.assertEqual(found, status, answer)
+        return answer["error"]["message"]
+
+
+class State(Case):
+    def test_branches_go_on_where_the_session_was(self):
+        session = self.open(limits=LIMITS)
+        self.step(session, "x = [1, 2]; f = open('f', 'w+'); f.write('abc'); f.flush()")
+        family = [session] + self.fork(session, 3)
+        for number, one in enumerate(family):
+            self.assertEqual(self.value(one, "x.append(%d); x" % number), [1, 2, number])
+            self.assertEqual(self.value(one, "f.write('%d'); f.flush(); open('f').read()" % number),
+                             "abc%d" % number)
+        for number, one in enumerate(family):
+            self.assertEqual(self.value(one, "[x, open('f').read(), f.tell()]"),
+                             [[1, 2, number], "abc%d" % number, 4])
+
+    def test_files_are_copied_as_they_are(self):
+        session = self.open(limits=LIMITS)
+        self.step(session, "import os, time\n"
+                  "os.makedirs('d/e'); open('d/e/x', 'w').write('deep'); os.chmod('d/e/x', 0o640)\n"
+                  "os.symlink('d/e/x', 'link'); os.symlink('/etc/passwd', 'out'); os.mkfifo('pipe')\n"
+                  "open('/tmp/t', 'w').write('tmp'); open('/dev/shm/s', 'w').write('shm')\n"
+                  "f = open('holes', 'wb'); f.truncate(12 << 20); f.seek(5000); f.write(b'x'); f.close()\n"
+                  "os.utime('d/e/x', (1, 2)); os.chdir('d')")
+        branch = self.fork(session)[0]
+        self.assertEqual(self.value(branch, "s = os.stat('e/x')\n"
+                                    "[os.getcwd(), open('/sandbox/link').read(), oct(s.st_mode), s.st_mtime,"
+                                    " s.st_uid, os.readlink('../out'), open('/tmp/t').read(),"
+                                    " open('/dev/shm/s').read(), os.stat('../holes').st_blocks,"
+                                    " sorted(os.listdir('..'))]"),
+                         ["/sandbox/d", "deep", "0o100640", 2.0, 1000, "/etc/passwd", "tmp", "shm", 8,
+                          ["d", "holes", "link", "out", "pipe"]])
+
+    def test_what_is_printed_is_the_branch_s_own(self):
+        session = self.open()
+        branch = self.fork(session)[0]
+        self.assertEqual(self.step(branch, "print('here')")["stdout"], "here\n")
+        self.assertEqual(self.step(session, "1")["stdout"], "")
+
+    def test_forks_of_forks(self):
+        session = self.open()
+        self.step(session, "x = 0")
+        chain = [session]
+        for _ in range(6):
+            chain += self.fork(chain[-1])
+            self.step(chain[-1], "x += 1")
+        self.assertEqual([self.value(one, "x") for one in chain], list(range(7)))
+
+    def test_the_depth_has_a_limit(self):
+        session = at = self.open()
+        depth = 0
+        while True:
+            status, answer, _ = self.post(at, "fork", {})
+            if status != 201:
+                break
+            depth += 1
+            previous, at = at, answer["branches"][0]["id"]
+            self.daemon.ask("DELETE", "/v1/sessions/" + previous)
+        self.assertEqual((status, depth), (409, 29), answer)
+        self.assertIn("29 deep", answer["error"]["message"])
+        self.assertEqual(self.value(at, "1 + 1"), 2)  # nothing was done to it
+
+    def test_an_event_loop_that_rests_is_no_obstacle(self):
+        session = self.open()
+        self.step(session, "import asyncio\nawait asyncio.sleep(0)")
+        branch = self.fork(session)[0]
+        for one in (session, branch):
+            self.assertEqual(self.step(one, "await asyncio.sleep(0, 7)")["value"]["json"], 7)
+
+    def test_callbacks_and_policies_are_kept(self):
+        session = self.open(policy={"block": ["socket"]})
+        self.step(session, "1")
+        branch = self.fork(session)[0]
+        self.assertEqual(self.step(branch, "import socket")["exception"]["type"], "ImportError")
+
+    def test_steps_that_wait_come_after_the_fork(self):
+        session = self.open()
+        slow = threading.Thread(target=self.step, args=(session, "import time; time.sleep(0.5); x = 1"))
+        slow.start()
+        time.sleep(0.1)
+        branch = self.fork(session)[0]
+        slow.join()
+        self.assertEqual(self.value(branch, "x"), 1)
+
+
+class Isolation(Case):
+    def test_each_has_everything_of_its_own(self):
+        session = self.open()
+        family = [session] + self.fork(session, 2)
+        seen = [self.step(one, IDENTITY)["value"]["json"] for one in family]
+        for kind in zip(*seen):
+            self.assertEqual(len(set(kind)), 3, kind)
+
+    def test_no_power_is_left(self):
+        session = self.open()
+        before = self.step(session, "[l for l in open('/proc/self/status') if l[:3] in"
+                           " ('Cap', 'NoN', 'Sec', 'Uid', 'Gid', 'Gro', 'TracerPid', 'Sig')]")["value"]["json"]
+        for one in [session] + self.fork(session):
+            self.assertEqual(self.value(one, "[l for l in open('/proc/self/status') if l[:3] in"
+                                        " ('Cap', 'NoN', 'Sec', 'Uid', 'Gid', 'Gro', 'TracerPid', 'Sig')]"),
+                             before)
+
+    def test_none_sees_or_signals_another(self):
+        session = self.open()
+        branch = self.fork(session)[0]
+        for one in (session, branch):
+            self.assertEqual(self.value(one, "import os; [p for p in os.listdir('/proc') if p.isdigit()]"),
+                             ["2"])
+        self.step(session, "import os\nfor p in range(3, 3000):\n"
+                  "  try: os.kill(p, 9)\n  except OSError: pass")
+        self.assertEqual(self.value(branch, "1"), 1)
+
+    def test_descriptors_are_those_that_were(self):
+        session = self.open()
+        listing = "import os; sorted(int(f) for f in os.listdir('/proc/self/fd'))"
+        before = self.value(session, listing)
+        self.assertEqual([self.value(one, listing) for one in [session] + self.fork(session, 2)],
+                         [before] * 3)
+
+    def test_none_dies_with_another(self):
+        session = self.open()
+        self.step(session, "x = 5")
+        first, second = self.fork(session, 2)
+        third = self.fork(second)[0]
+        self.step(first, "import os; os._exit(1)")
+        self.assertEqual([self.value(one, "x") for one in (session, second, third)], [5, 5, 5])
+        self.daemon.ask("DELETE", "/v1/sessions/" + session)
+        self.daemon.ask("DELETE", "/v1/sessions/" + second)
+        time.sleep(0.5)
+        self.assertEqual(self.value(third, "x"), 5)
+
+    def test_each_has_the_limits(self):
+        session = self.open(limits={"memory": "128m", "processes": 8})
+        branch = self.fork(session)[0]
+        self.assertEqual(self.step(branch, "x = bytearray(300 << 20)")["outcome"], "out_of_memory")
+        self.assertEqual(self.value(session, "1"), 1)
+
+
+class Randomness(Case):
+    DRAW = "import random, uuid, os; [random.random(), str(uuid.uuid4()), os.urandom(4).hex()]"
+
+    def test_it_differs(self):
+        session = self.open()
+        self.step(session, self.DRAW)
+        drawn = [self.value(one, self.DRAW) for one in [session] + self.fork(session, 3)]
+        self.assertEqual(len({numbers[0] for numbers in drawn}), 4)
+
+    def test_it_does_not_if_that_is_asked_for(self):
+        session = self.open()
+        self.step(session, self.DRAW)
+        drawn = [self.value(one, "random.random()")
+                 for one in [session] + self.fork(session, 2, deterministic=True)]
+        self.assertEqual(len(set(drawn)), 1)
+
+
+class Refusals(Case):
+    """What cannot be carried over is said before anything is done, and the session goes on."""
+
+    def check(self, code, word, undo="pass"):
+        session = self.open()
+        self.step(session, "x = 1\n" + code)
+        self.assertIn(word, self.refuse(session, count=2))
+        self.assertEqual(self.value(session, "x"), 1)
+        self.step(session, undo)
+        self.assertEqual(self.value(self.fork(session)[0], "x"), 1)
+
+    def test_threads(self):
+        self.check("import threading; e = threading.Event(); t = threading.Thread(target=e.wait); t.start()",
+                   "threads", "e.set(); t.join()")
+
+    def test_children(self):
+        self.check("import subprocess; p = subprocess.Popen(['sleep', '60'])", "child processes",
+                   "p.kill(); p.wait()")
+
+    def test_sockets(self):
+        self.check("import socket; s = socket.socketpair()", "socket", "s[0].close(); s[1].close()")
+
+    def test_pipes(self):
+        self.check("import os; p = os.pipe()", "pipe", "os.close(p[0]); os.close(p[1])")
+
+    def test_files_without_a_name(self):
+        self.check("import os; f = open('gone', 'w'); os.unlink('gone')", "gone", "f.close()")
+
+    def test_shared_memory(self):
+        self.check("import mmap; m = mmap.mmap(-1, 4096)", "shared", "m.close()")
+
+    def test_tasks(self):
+        self.check("import asyncio; t = asyncio.ensure_future(asyncio.sleep(60))\nawait asyncio.sleep(0)",
+                   "eventpoll", "t.cancel()\nawait asyncio.sleep(0)")
+
+    def test_what_is_asked_for(self):
+        session = self.open()
+        self.assertIn("from 1 to 64", self.refuse(session, 400, count=65))
+        self.assertIn("no such member", self.refuse(session, 400, number=2))
+
+    def test_languages_that_cannot(self):
+        self.assertIn("cannot be forked", self.refuse(self.open("javascript")))
+
+    def test_too_many_for_the_pool(self):
+        session = self.open()
+        branches = self.fork(session, 60)
+        self.assertIn("no room", self.refuse(session, 503, count=64))
+        self.assertEqual(self.value(branches[-1], "1"), 1)
+
+
+class Leaks(Case):
+    def test_nothing_is_left_of_many(self):
+        def count():
+            keeper = self.daemon.process.pid
+            with open("/proc/%d/task/%d/children" % (keeper, keeper), encoding="ascii") as file:
+                return len(file.read().split()), len(os.listdir("/proc/%d/fd" % keeper))
+
+        def one():
+            session = self.open()
+            for branch in self.fork(session, 3):
+                self.daemon.ask("DELETE", "/v1/sessions/" + branch)
+            self.daemon.ask("DELETE", "/v1/sessions/" + session)
+
+        one()
+        time.sleep(2)
+        before = count()
+        for _ in range(10):
+            one()
+        wait_until(lambda: all(now <= then + 4 for now, then in zip(count(), before)), 20)
+
+
+if __name__ == "__main__":
+    unittest.main()
