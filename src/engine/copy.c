@@ -3,8 +3,8 @@
  *
  * Runs in pid 1 of the new sandbox, as its root.  Whoever wrote these files is stopped, so nothing
  * changes while it is read; but names, links and depth are what a guest made of them.  No name is
- * followed, nothing is opened that is no plain file or directory.  Set-id bits do not pass (no guest can
- * set any), hard links become files of their own, sockets are left out: nobody listens on them.
+ * followed, nothing is opened that is no plain file or directory.  Set-id bits do not pass (no
+ * guest can set any), hard links become files of their own, sockets are left out: nobody listens.
  */
 #include "base/own.h"
 #include "base/sys.h"
@@ -54,7 +54,8 @@ static int copy_bytes(int from, int to, const struct stat *st, struct err *e)
 		if (end < 0 || lseek(to, first, SEEK_SET) < 0)
 			return err_sys(e, "read");
 		for (at = first; at < end;) {
-			ssize_t n = sendfile(to, from, &at, end - at < CHUNK ? (size_t)(end - at) : CHUNK);
+			ssize_t n = sendfile(to, from, &at,
+					     end - at < CHUNK ? (size_t)(end - at) : CHUNK);
 			if (n <= 0)
 				return err_sys(e, "write");
 		}
@@ -66,9 +67,10 @@ static int copy_file(int from_dir, int to_dir, const char *name, const struct st
 {
 	auto_close int from =
 		SYS(openat, from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	auto_close int to = from < 0 ? -1
-				     : SYS(openat, to_dir, name,
-					   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	auto_close int to =
+		from < 0 ? -1
+			 : SYS(openat, to_dir, name,
+			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (to < 0)
 		return fail(name, e);
@@ -152,7 +154,8 @@ static int copy_level(int from, int to, unsigned depth, struct err *e)
 		for (long at = 0; at < n;) {
 			const struct entry *entry = (const struct entry *)(list + at);
 			at += entry->len;
-			if (!is_dots(entry->name) && copy_entry(from, to, entry->name, depth, e) < 0)
+			if (!is_dots(entry->name) &&
+			    copy_entry(from, to, entry->name, depth, e) < 0)
 				return -1;
 		}
 	return n < 0 ? err_sys(e, "read") : 0;

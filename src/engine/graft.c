@@ -43,8 +43,8 @@ struct graft {
 	uint64_t scratch; /* 0: none yet */
 	uint64_t tid_at;
 	uint64_t robust_at, robust_len;
-	int pair[2];      /* the guest's; -1: none yet */
-	int near;         /* the first of them, here */
+	int pair[2]; /* the guest's; -1: none yet */
+	int near;    /* the first of them, here */
 };
 
 #define AT(member) (g->scratch + offsetof(struct scratch, member))
@@ -95,15 +95,14 @@ static int prepare_guest(struct graft *g, struct err *e)
 static int restore_guest(struct graft *g, struct err *e)
 {
 	for (int i = 0; i < 2; i++)
-		if (g->pair[i] >= 0 &&
-		    trace_do(NULL, &g->guest, "close", TRACE_CALL(close, (uint64_t)g->pair[i]),
-			     e) < 0)
+		if (g->pair[i] >= 0 && trace_do(NULL, &g->guest, "close",
+						TRACE_CALL(close, (uint64_t)g->pair[i]), e) < 0)
 			return -1;
-	if (g->scratch && (trace_do(NULL, &g->guest, "dumpable",
-				    TRACE_CALL(prctl, PR_SET_DUMPABLE, g->holds.is_dumpable),
-				    e) < 0 ||
-			   trace_do(NULL, &g->guest, "memory",
-				    TRACE_CALL(munmap, g->scratch, sizeof(struct scratch)), e) < 0))
+	if (g->scratch &&
+	    (trace_do(NULL, &g->guest, "dumpable",
+		      TRACE_CALL(prctl, PR_SET_DUMPABLE, g->holds.is_dumpable), e) < 0 ||
+	     trace_do(NULL, &g->guest, "memory",
+		      TRACE_CALL(munmap, g->scratch, sizeof(struct scratch)), e) < 0))
 		return -1;
 	return trace_release(&g->guest, e);
 }
@@ -141,7 +140,7 @@ static int join(struct tracee *t, const int *far, struct err *e)
 		int kind;
 		const char *name;
 	} all[] = {
-		{ GRAFT_USER, CLONE_NEWUSER, "join: user" }, /* first: it brings the power for the rest */
+		{ GRAFT_USER, CLONE_NEWUSER, "join: user" }, /* first: power for the rest */
 		{ GRAFT_PID, CLONE_NEWPID, "join: processes" },
 		{ GRAFT_IPC, CLONE_NEWIPC, "join: ipc" },
 		{ GRAFT_NET, CLONE_NEWNET, "join: network" },
@@ -169,10 +168,10 @@ static int enter_cgroup(struct graft *g, struct tracee *t, const int *far, size_
 /* As creds_become_guest() and creds_drop_for_good() do it; no_new_privs was never lost. */
 static int drop_power(struct graft *g, struct tracee *t, struct err *e)
 {
-	static const unsigned long bits =
-		SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
-		SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
-		SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+	static const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
+					  SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
+					  SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+					  SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 
 	if (trace_do(NULL, t, "setgroups", TRACE_CALL(setgroups, 0, 0), e) < 0 ||
 	    trace_do(NULL, t, "setgid", TRACE_CALL(setresgid, BOX_UID, BOX_UID, BOX_UID), e) < 0 ||
@@ -189,8 +188,8 @@ static int drop_power(struct graft *g, struct tracee *t, struct err *e)
 	}
 	if (trace_do(NULL, t, "securebits", TRACE_CALL(prctl, PR_SET_SECUREBITS, bits), e) < 0 ||
 	    trace_do(NULL, t, "capset", TRACE_CALL(capset, AT(cap_head), AT(no_caps)), e) < 0 ||
-	    trace_do(NULL, t, "dumpable",
-		     TRACE_CALL(prctl, PR_SET_DUMPABLE, g->holds.is_dumpable), e) < 0)
+	    trace_do(NULL, t, "dumpable", TRACE_CALL(prctl, PR_SET_DUMPABLE, g->holds.is_dumpable),
+		     e) < 0)
 		return -1;
 	return 0;
 }
@@ -223,7 +222,8 @@ static int open_again(struct graft *g, struct tracee *t, const struct hold *hold
 
 	if (put_path(g, t, hold->path, e) < 0 ||
 	    trace_do(&fd, t, hold->path,
-		     TRACE_CALL(openat, (uint64_t)AT_FDCWD, AT(path), (uint64_t)hold->flags), e) < 0 ||
+		     TRACE_CALL(openat, (uint64_t)AT_FDCWD, AT(path), (uint64_t)hold->flags),
+		     e) < 0 ||
 	    trace_do(NULL, t, hold->path, TRACE_CALL(dup3, (uint64_t)fd, target, cloexec), e) < 0 ||
 	    trace_do(NULL, t, hold->path, TRACE_CALL(close, (uint64_t)fd), e) < 0)
 		return -1;
@@ -272,13 +272,13 @@ static int mend(struct graft *g, struct tracee *t, struct err *e)
 {
 	if (trace_do(NULL, t, "setsid", TRACE_CALL(setsid), e) < 0)
 		return -1;
-	if (g->robust_at && trace_do(NULL, t, "mutexes",
-				     TRACE_CALL(set_robust_list, g->robust_at, g->robust_len),
-				     e) < 0)
+	if (g->robust_at &&
+	    trace_do(NULL, t, "mutexes", TRACE_CALL(set_robust_list, g->robust_at, g->robust_len),
+		     e) < 0)
 		return -1;
-	if (t->rseq && trace_do(NULL, t, "rseq",
-				TRACE_CALL(rseq, t->rseq, t->rseq_size, 0, t->rseq_signature),
-				e) < 0)
+	if (t->rseq &&
+	    trace_do(NULL, t, "rseq", TRACE_CALL(rseq, t->rseq, t->rseq_size, 0, t->rseq_signature),
+		     e) < 0)
 		return -1;
 	return 0;
 }
@@ -302,7 +302,8 @@ static int await_seal(int gate, struct err *e)
 	do
 		n = poll(&p, 1, SEALED_MS);
 	while (n < 0 && errno == EINTR);
-	return n == 1 && p.revents & POLLIN ? 0 : err_set(e, ERR_GONE, "the sandbox was not sealed");
+	return n == 1 && p.revents & POLLIN ? 0
+					    : err_set(e, ERR_GONE, "the sandbox was not sealed");
 }
 
 static int make_branch(struct graft *g, int ret_pidfds[2], const int *fds, size_t count,
@@ -368,7 +369,8 @@ static bool serve(struct graft *g, int channel, struct err *e)
 		struct graft_message msg;
 		size_t count;
 
-		if (message_receive(channel, &msg, sizeof(msg), fds, GRAFT_FDS_MAX, &count, 0, e) < 0)
+		if (message_receive(channel, &msg, sizeof(msg), fds, GRAFT_FDS_MAX, &count, 0, e) <
+		    0)
 			return false;
 		if (msg.kind == GRAFT_COMMIT) {
 			if (commit(g, e) == 0)

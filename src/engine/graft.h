@@ -2,10 +2,10 @@
 /*
  * graft - a live fork: a guest becomes several, each in a sandbox of its own.
  *
- * The guest has no power, and its filter no hole.  New sandboxes are made *below* its own (their pid
- * namespaces descend from its, and their user namespaces belong to its uid: zygote.h, ORDER_BELOW),
- * for the kernel lets nobody into any other.  Then a process of the keeper's, the grafter,
- * stops the guest where it waits for its next order, and for each branch:
+ * The guest has no power, and its filter no hole.  New sandboxes are made *below* its own (their
+ * pid namespaces descend from its, and their user namespaces belong to its uid: ORDER_BELOW in
+ * zygote.h), for the kernel lets nobody into any other.  Then a process of the keeper's, the
+ * grafter, stops the guest where it waits for its next order, and for each branch:
  *
  *   guest ──clone(VM)──► go-between: joins the sandbox, enters its control group, becomes its user,
  *                          │         gives up all power, opens the guest's files anew

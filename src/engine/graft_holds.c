@@ -70,8 +70,7 @@ static int check_threads(const struct graft_plan *plan, struct err *e)
 			threads = strtol(line + 8, NULL, 10);
 	if (threads == 1)
 		return 0;
-	return err_set(e, ERR_DENIED, "%ld threads are running: a fork has only one",
-		       threads);
+	return err_set(e, ERR_DENIED, "%ld threads are running: a fork has only one", threads);
 }
 
 /* A library's table that it may only read is nobody's secret, and nobody's to change. */
@@ -211,8 +210,7 @@ static int read_descriptors(struct holds *h, int root, const struct graft_plan *
 	if (!dir)
 		return err_sys(e, "%s", path);
 	for (struct dirent *d; (d = readdir(dir));)
-		if (d->d_name[0] != '.' &&
-		    read_hold(h, root, dirfd(dir), d->d_name, plan, e) < 0)
+		if (d->d_name[0] != '.' && read_hold(h, root, dirfd(dir), d->d_name, plan, e) < 0)
 			return -1;
 	qsort(h->items, h->count, sizeof(h->items[0]), by_number);
 	return 0;

@@ -11,9 +11,11 @@
 
 enum {
 	OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL,
-	TRIES = 1000, TRY_US = 200,
+	TRIES = 1000,
+	TRY_US = 200,
 	STOPS_MAX = 64, /* of other kinds, before we give up */
-	RESTARTS = 512, RESTARTS_LAST = 516, /* what a call that was interrupted answers */
+	RESTARTS = 512,
+	RESTARTS_LAST = 516, /* what a call that was interrupted answers */
 };
 
 static long ask(enum __ptrace_request what, pid_t pid, uintptr_t at, uintptr_t data)

@@ -212,10 +212,9 @@ static int order_branch(struct branches *b, struct err *e)
 	fds[GRAFT_NET] = cell->net;
 	int failed = cell_open_streams(cell, streams, e);
 	if (failed == 0)
-		failed = message_send(b->channel, &msg, sizeof(msg), fds,
-				      GRAFT_ENTRIES + cgroup_entries(fds + GRAFT_ENTRIES,
-								     cell->cgroup, true),
-				      e);
+		failed = message_send(
+			b->channel, &msg, sizeof(msg), fds,
+			GRAFT_ENTRIES + cgroup_entries(fds + GRAFT_ENTRIES, cell->cgroup, true), e);
 	for (int i = 0; i < GRAFT_STREAMS; i++)
 		if (streams[i] >= 0)
 			(void)close(streams[i]);

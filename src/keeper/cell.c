@@ -518,6 +518,9 @@ int cell_fill_order(struct order *order, const struct cell *cell, bool is_parked
 
 	if (cell->flags & WIRE_LIVE)
 		lim.cpu_ms = LIVE_MS;
+	/* Branches count as the uid's that they were forked from.  The group has the true bound. */
+	if ((cell->flags & WIRE_LIVE) && cell->cgroup)
+		lim.processes += WIRE_BRANCHES_MAX;
 	*order = (struct order){
 		.kind = ORDER_GUEST,
 		.id = cell->id,

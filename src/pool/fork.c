@@ -16,7 +16,7 @@ struct fork {
 	struct live *origin; /* NULL: it has ended meanwhile */
 	struct sandbox *boxes[WIRE_BRANCHES_MAX];
 	unsigned count, answered;
-	struct err why; /* that there are none; ERR_NONE: there are */
+	struct err why;        /* that there are none; ERR_NONE: there are */
 	live_forked on_forked; /* NULL: nobody is there to be told */
 	void *arg;
 };

@@ -60,8 +60,8 @@ void live_interrupt(struct live *live); /* SIGINT to it and what it runs, once i
 void live_guard(struct live *live);
 void live_rescue(struct live *live);
 /*
- * Make `count` more of it (docs/ARCHITECTURE.md, Forks): each is as this one is now, in a sandbox of
- * its own, and so is this one afterwards.  It must be ready and have nothing to do.  on_forked
+ * Make `count` more of it (docs/ARCHITECTURE.md, Forks): each is as this one is now, in a sandbox
+ * of its own, and so is this one afterwards.  It must be ready and have nothing to do.  on_forked
  * follows, unless the pool is freed before: with those that there are now, whose events are to be
  * set right there (live_listen), or with the reason why there are none, and it goes on as if
  * nothing had been (or has ended).

@@ -16,7 +16,7 @@ LIMITS = {"memory": "256m", "workspace": "16m"}
 
 
 class Case(sessions.Case):
-    options = ("--armed", "2", "--max", "128")
+    options = ("--armed", "2", "--max", "100")
 
     def fork(self, session, count=1, **more):
         status, answer, _ = self.post(session, "fork", dict(more, count=count))
@@ -228,7 +228,7 @@ class Refusals(Case):
 
     def test_too_many_for_the_pool(self):
         session = self.open()
-        branches = self.fork(session, 60)
+        branches = self.fork(session, 40)
         self.assertIn("no room", self.refuse(session, 503, count=64))
         self.assertEqual(self.value(branches[-1], "1"), 1)
 
