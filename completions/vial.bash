@@ -117,7 +117,7 @@ _vial_session() {
 	local cur=$1 prev=$2
 
 	if ((COMP_CWORD == 2)); then
-		mapfile -t COMPREPLY < <(compgen -W 'open list run put get ls rm attach undo checkpoint checkpoints restore forget reset close --help' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'open list run put get ls rm attach undo fork checkpoint checkpoints restore forget reset close --help' -- "$cur")
 		return
 	fi
 	case ${COMP_WORDS[2]}:$prev in
@@ -133,6 +133,7 @@ _vial_session() {
 	ls:*) mapfile -t COMPREPLY < <(compgen -W "--recursive --json --help $(_vial_sessions)" -- "$cur") ;;
 	rm:*) mapfile -t COMPREPLY < <(compgen -W "--recursive --help $(_vial_sessions)" -- "$cur") ;;
 	undo:*) mapfile -t COMPREPLY < <(compgen -W "--steps --help $(_vial_sessions)" -- "$cur") ;;
+	fork:*) mapfile -t COMPREPLY < <(compgen -W "--count --deterministic --help $(_vial_sessions)" -- "$cur") ;;
 	checkpoints:*) mapfile -t COMPREPLY < <(compgen -W "--json --help $(_vial_sessions)" -- "$cur") ;;
 	attach:* | checkpoint:* | restore:* | forget:* | reset:* | close:*) mapfile -t COMPREPLY < <(compgen -W "--help $(_vial_sessions)" -- "$cur") ;;
 	esac

@@ -253,6 +253,7 @@ static const struct verb verbs[] = {
 	{ "ls", "ID", session_ls_main, "list its files" },
 	{ "rm", "ID NAME", session_rm_main, "remove some of them" },
 	{ "undo", "ID...", session_undo_main, "take back the last steps" },
+	{ "fork", "ID", session_fork_main, "make more of one, as it is now" },
 	{ "checkpoint", "ID NAME", session_checkpoint_main, "keep what one is, under a name" },
 	{ "checkpoints", "ID", session_checkpoints_main, "list what was kept" },
 	{ "restore", "ID NAME", session_restore_main, "be again what was kept" },

@@ -15,12 +15,18 @@
 enum { PATH_ROOM = 256 };
 
 struct request {
-	bool json;
-	const char *steps;
+	bool json, deterministic;
+	const char *steps, *count;
 };
 
 static const struct option undo_rows[] = {
 	{ "steps", 'n', "N", "so many steps (1)", offsetof(struct request, steps), NULL },
+};
+
+static const struct option fork_rows[] = {
+	{ "count", 'n', "COUNT", "so many branches (1)", offsetof(struct request, count), NULL },
+	{ "deterministic", 0, NULL, "which go on with the same random numbers",
+	  offsetof(struct request, deterministic), NULL },
 };
 
 static const struct option list_rows[] = {
@@ -75,6 +81,42 @@ static int undo(char **ids, int count, const struct request *req, struct err *e)
 			       steps);
 		if (daemon_call(&answer, "POST", path, e) < 0 || must_be_back(answer, e) < 0)
 			return -1;
+	}
+	return 0;
+}
+
+/* ---- fork ------------------------------------------------------------------------------ */
+
+static int fork_(char **args, int count, const struct request *req, struct err *e)
+{
+	auto_object struct json_object *answer = NULL;
+	auto_buf struct buf text = BUF_INIT(256);
+	struct json j = { .out = &text };
+	const struct json_object *list;
+	uint64_t branches = 1;
+	char path[PATH_ROOM];
+	size_t made;
+
+	if (count > 1)
+		return err_set(e, ERR_INVALID, "one session, please");
+	if (!daemon_is_id(args[0]))
+		return err_set(e, ERR_INVALID, "'%.64s' is not the id of a session", args[0]);
+	if (req->count && units_count(&branches, req->count, e) < 0)
+		return err_context(e, "--count");
+	json_open(&j, NULL, '{');
+	json_int(&j, "count", (int64_t)branches);
+	json_bool(&j, "deterministic", req->deterministic);
+	json_close(&j);
+	const struct daemon_body body = { buf_str(&text), text.len };
+	(void)snprintf(path, sizeof(path), "/v1/sessions/%.79s/fork", args[0]);
+	if (daemon_call_with(&answer, "POST", path, &body, e) < 0 ||
+	    member_array(&list, &made, answer, "branches", e) < 0)
+		return -1;
+	for (size_t i = 0; i < made; i++) {
+		const char *id;
+		if (member_text(&id, member_item(list, i), "id", e) < 0)
+			return -1;
+		(void)puts(id);
 	}
 	return 0;
 }
@@ -193,6 +235,16 @@ int session_undo_main(int argc, char **argv)
 	return verb("session undo", synopsis,
 		    "Take back the last steps of sessions that were opened with --rewind.",
 		    undo_rows, ARRAY_LEN(undo_rows), undo, argc, argv);
+}
+
+int session_fork_main(int argc, char **argv)
+{
+	static const char *const synopsis[] = { "[-n COUNT] [--deterministic] ID", NULL };
+
+	return verb("session fork", synopsis,
+		    "Make more of a session, each as it is now and in a sandbox of its own, and "
+		    "print their ids.",
+		    fork_rows, ARRAY_LEN(fork_rows), fork_, argc, argv);
 }
 
 int session_checkpoint_main(int argc, char **argv)

@@ -32,6 +32,7 @@ struct scratch {
 	struct __user_cap_header_struct cap_head;
 	struct __user_cap_data_struct no_caps[2];
 	char path[PATH_MAX];
+	struct trace_batch batch;
 };
 
 struct graft {
@@ -40,6 +41,7 @@ struct graft {
 	struct tracee guest;
 	struct tracee branches[BRANCHES_MAX];
 	size_t branch_count;
+	struct trace_batch batch;
 	uint64_t scratch; /* 0: none yet */
 	uint64_t tid_at;
 	uint64_t robust_at, robust_len;
@@ -60,7 +62,7 @@ static int prepare_guest(struct graft *g, struct err *e)
 	long at, dumpable;
 
 	if (trace_do(&at, &g->guest, "memory",
-		     TRACE_CALL(mmap, 0, sizeof(s), PROT_READ | PROT_WRITE,
+		     TRACE_CALL(mmap, 0, sizeof(s), PROT_READ | PROT_WRITE | PROT_EXEC,
 				MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0),
 		     e) < 0)
 		return -1;
@@ -133,7 +135,7 @@ static int pass_fds(struct graft *g, struct tracee *t, int far[GRAFT_FDS_MAX], c
 	return 0;
 }
 
-static int join(struct tracee *t, const int *far, struct err *e)
+static void join(struct graft *g, const int *far)
 {
 	static const struct {
 		enum graft_fd fd;
@@ -148,50 +150,35 @@ static int join(struct tracee *t, const int *far, struct err *e)
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (trace_do(NULL, t, all[i].name,
-			     TRACE_CALL(setns, (uint64_t)far[all[i].fd], (uint64_t)all[i].kind),
-			     e) < 0)
-			return -1;
-	return 0;
+		trace_add(&g->batch, all[i].name,
+			  TRACE_CALL(setns, (uint64_t)far[all[i].fd], (uint64_t)all[i].kind));
 }
 
-static int enter_cgroup(struct graft *g, struct tracee *t, const int *far, size_t count,
-			struct err *e)
+static void enter_cgroup(struct graft *g, const int *far, size_t count)
 {
 	for (size_t i = GRAFT_ENTRIES; i < count; i++)
-		if (trace_do(NULL, t, "control group",
-			     TRACE_CALL(write, (uint64_t)far[i], AT(zero), 1), e) < 0)
-			return -1;
-	return trace_do(NULL, t, "control group", TRACE_CALL(unshare, CLONE_NEWCGROUP), e);
+		trace_add(&g->batch, "control group",
+			  TRACE_CALL(write, (uint64_t)far[i], AT(zero), 1));
+	trace_add(&g->batch, "control group", TRACE_CALL(unshare, CLONE_NEWCGROUP));
 }
 
 /* As creds_become_guest() and creds_drop_for_good() do it; no_new_privs was never lost. */
-static int drop_power(struct graft *g, struct tracee *t, struct err *e)
+static void drop_power(struct graft *g)
 {
 	static const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
 					  SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
 					  SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
 					  SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 
-	if (trace_do(NULL, t, "setgroups", TRACE_CALL(setgroups, 0, 0), e) < 0 ||
-	    trace_do(NULL, t, "setgid", TRACE_CALL(setresgid, BOX_UID, BOX_UID, BOX_UID), e) < 0 ||
-	    trace_do(NULL, t, "setuid", TRACE_CALL(setresuid, BOX_UID, BOX_UID, BOX_UID), e) < 0)
-		return -1;
-	for (uint64_t cap = 0; cap < 64; cap++) {
-		long said;
-		if (trace_call(&said, t, TRACE_CALL(prctl, PR_CAPBSET_DROP, cap), e) < 0)
-			return -1;
-		if (said == -EINVAL && cap > CAP_AUDIT_READ)
-			break; /* past the kernel's last */
-		if (said < 0)
-			return err_set(e, ERR_SYS, "bounding set: %ld", said);
-	}
-	if (trace_do(NULL, t, "securebits", TRACE_CALL(prctl, PR_SET_SECUREBITS, bits), e) < 0 ||
-	    trace_do(NULL, t, "capset", TRACE_CALL(capset, AT(cap_head), AT(no_caps)), e) < 0 ||
-	    trace_do(NULL, t, "dumpable", TRACE_CALL(prctl, PR_SET_DUMPABLE, g->holds.is_dumpable),
-		     e) < 0)
-		return -1;
-	return 0;
+	trace_add(&g->batch, "setgroups", TRACE_CALL(setgroups, 0, 0));
+	trace_add(&g->batch, "setgid", TRACE_CALL(setresgid, BOX_UID, BOX_UID, BOX_UID));
+	trace_add(&g->batch, "setuid", TRACE_CALL(setresuid, BOX_UID, BOX_UID, BOX_UID));
+	for (uint64_t cap = 0; cap < 64; cap++) /* some kernels have fewer than others */
+		trace_add(&g->batch, cap > CAP_AUDIT_READ ? NULL : "bounding set",
+			  TRACE_CALL(prctl, PR_CAPBSET_DROP, cap));
+	trace_add(&g->batch, "securebits", TRACE_CALL(prctl, PR_SET_SECUREBITS, bits));
+	trace_add(&g->batch, "capset", TRACE_CALL(capset, AT(cap_head), AT(no_caps)));
+	trace_add(&g->batch, "dumpable", TRACE_CALL(prctl, PR_SET_DUMPABLE, g->holds.is_dumpable));
 }
 
 static int put_path(struct graft *g, struct tracee *t, const char *path, struct err *e)
@@ -217,52 +204,66 @@ static int change_dir(struct graft *g, struct tracee *t, struct err *e)
 /* With the branch's own rights, in its own tree. */
 static int open_again(struct graft *g, struct tracee *t, const struct hold *hold, struct err *e)
 {
-	uint64_t target = (uint64_t)hold->fd, cloexec = (uint64_t)(hold->flags & O_CLOEXEC);
+	uint64_t target = (uint64_t)hold->fd, flags = (uint64_t)hold->flags;
+	const char *name = hold->is_event ? "eventfd" : hold->path;
+	const struct trace_call *open_file =
+		TRACE_CALL(openat, (uint64_t)AT_FDCWD, AT(path), flags);
+	const struct trace_call *make_event =
+		TRACE_CALL(eventfd2, hold->event, flags & (O_CLOEXEC | O_NONBLOCK));
 	long fd;
 
-	if (put_path(g, t, hold->path, e) < 0 ||
-	    trace_do(&fd, t, hold->path,
-		     TRACE_CALL(openat, (uint64_t)AT_FDCWD, AT(path), (uint64_t)hold->flags),
-		     e) < 0 ||
-	    trace_do(NULL, t, hold->path, TRACE_CALL(dup3, (uint64_t)fd, target, cloexec), e) < 0 ||
-	    trace_do(NULL, t, hold->path, TRACE_CALL(close, (uint64_t)fd), e) < 0)
+	if ((hold->path && put_path(g, t, hold->path, e) < 0) ||
+	    trace_do(&fd, t, name, hold->is_event ? make_event : open_file, e) < 0 ||
+	    trace_do(NULL, t, name, TRACE_CALL(dup3, (uint64_t)fd, target, flags & O_CLOEXEC), e) <
+		    0 ||
+	    trace_do(NULL, t, name, TRACE_CALL(close, (uint64_t)fd), e) < 0)
 		return -1;
-	if (hold->offset <= 0)
+	if (hold->is_event || hold->offset <= 0)
 		return 0;
-	return trace_do(NULL, t, hold->path,
-			TRACE_CALL(lseek, target, (uint64_t)hold->offset, SEEK_SET), e);
+	return trace_do(NULL, t, name, TRACE_CALL(lseek, target, (uint64_t)hold->offset, SEEK_SET),
+			e);
 }
 
-static int close_between(struct tracee *t, uint64_t first, uint64_t last, struct err *e)
+static void close_between(struct graft *g, uint64_t first, uint64_t last)
 {
-	return first > last ? 0
-			    : trace_do(NULL, t, "close", TRACE_CALL(close_range, first, last), e);
+	if (first <= last)
+		trace_add(&g->batch, "close", TRACE_CALL(close_range, first, last));
 }
 
 /* Each descriptor of the guest's again, and no other. */
 static int arrange_fds(struct graft *g, struct tracee *t, const int *far, struct err *e)
 {
+	for (size_t i = 0; i < g->holds.count; i++) {
+		const struct hold *hold = &g->holds.items[i];
+		uint64_t cloexec = (uint64_t)(hold->flags & O_CLOEXEC);
+		if (hold->stream < 0 && open_again(g, t, hold, e) < 0)
+			return -1;
+		if (hold->stream >= 0)
+			trace_add(&g->batch, "streams",
+				  TRACE_CALL(dup3, (uint64_t)far[hold->stream], (uint64_t)hold->fd,
+					     cloexec));
+		if (g->batch.count == TRACE_BATCH_MAX - 1 &&
+		    trace_run(t, AT(batch), &g->batch, e) < 0)
+			return -1;
+	}
+	return trace_run(t, AT(batch), &g->batch, e);
+}
+
+static int close_others(struct graft *g, struct tracee *t, struct err *e)
+{
 	uint64_t next = 0;
 
 	for (size_t i = 0; i < g->holds.count; i++) {
-		const struct hold *hold = &g->holds.items[i];
-		int done = hold->stream < 0
-				   ? open_again(g, t, hold, e)
-				   : trace_do(NULL, t, "streams",
-					      TRACE_CALL(dup3, (uint64_t)far[hold->stream],
-							 (uint64_t)hold->fd,
-							 (uint64_t)(hold->flags & O_CLOEXEC)),
-					      e);
-		if (done < 0)
-			return -1;
-	}
-	for (size_t i = 0; i < g->holds.count; i++) {
 		uint64_t fd = (uint64_t)g->holds.items[i].fd;
-		if (fd > next && close_between(t, next, fd - 1, e) < 0)
-			return -1;
+		if (fd > next)
+			close_between(g, next, fd - 1);
 		next = fd + 1;
+		if (g->batch.count == TRACE_BATCH_MAX - 1 &&
+		    trace_run(t, AT(batch), &g->batch, e) < 0)
+			return -1;
 	}
-	return close_between(t, next, UINT32_MAX, e);
+	close_between(g, next, UINT32_MAX);
+	return trace_run(t, AT(batch), &g->batch, e);
 }
 
 /* ---- a branch -------------------------------------------------------------------------- */
@@ -287,9 +288,14 @@ static int enter(struct graft *g, struct tracee *t, const int *fds, size_t count
 {
 	int far[GRAFT_FDS_MAX];
 
-	return pass_fds(g, t, far, fds, count, e) < 0 || join(t, far, e) < 0 ||
-			       enter_cgroup(g, t, far, count, e) < 0 || drop_power(g, t, e) < 0 ||
-			       change_dir(g, t, e) < 0 || arrange_fds(g, t, far, e) < 0
+	if (pass_fds(g, t, far, fds, count, e) < 0)
+		return -1;
+	g->batch.count = 0;
+	join(g, far);
+	enter_cgroup(g, far, count);
+	drop_power(g);
+	return trace_run(t, AT(batch), &g->batch, e) < 0 || change_dir(g, t, e) < 0 ||
+			       arrange_fds(g, t, far, e) < 0 || close_others(g, t, e) < 0
 		       ? -1
 		       : 0;
 }

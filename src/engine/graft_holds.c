@@ -13,6 +13,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,8 @@ static int read_info(struct hold *hold, pid_t pid, struct err *e)
 	while (fgets(line, sizeof(line), f)) {
 		(void)sscanf(line, "pos: %lld", &offset);
 		(void)sscanf(line, "flags: %o", &flags);
+		(void)sscanf(line, "eventfd-count: %" SCNx64, &hold->event);
+		(void)sscanf(line, "eventfd-id: %" SCNu64, &hold->event_id);
 	}
 	hold->offset = offset;
 	hold->flags = (int)flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY);
@@ -178,6 +181,16 @@ static int read_file(struct hold *hold, int root, int dir, const char *name, con
 	return hold->path ? 0 : err_sys(e, "descriptors");
 }
 
+/* Interpreters wake themselves with it.  One that is open twice cannot be made of two. */
+static int read_event(const struct holds *h, struct hold *hold, const char *target, struct err *e)
+{
+	for (const struct hold *at = h->items; at < hold; at++)
+		if (at->is_event && at->event_id == hold->event_id)
+			return refuse(hold->fd, target, e);
+	hold->is_event = true;
+	return 0;
+}
+
 static int read_hold(struct holds *h, int root, int dir, const char *name,
 		     const struct graft_plan *plan, struct err *e)
 {
@@ -191,6 +204,8 @@ static int read_hold(struct holds *h, int root, int dir, const char *name,
 	if (add(h, (int)strtol(name, NULL, 10), &hold, e) < 0 || read_info(hold, plan->pid, e) < 0)
 		return -1;
 	hold->stream = find_stream(plan, target);
+	if (strcmp(target, "anon_inode:[eventfd]") == 0)
+		return read_event(h, hold, target, e);
 	return hold->stream >= 0 ? 0 : read_file(hold, root, dir, name, target, e);
 }
 

@@ -10,7 +10,9 @@ enum { HOLDS_MAX = 256 };
 
 struct hold {
 	int fd;
-	int stream;  /* enum graft_fd: takes its place; -1: a file, opened anew */
+	int stream;  /* enum graft_fd: takes its place; -1: a file, opened anew, or */
+	bool is_event; /* a counter that only the process itself knows, made anew, */
+	uint64_t event, event_id; /* with what it counts; and which it is */
 	int flags;   /* of open() */
 	off_t offset;
 	char *path;

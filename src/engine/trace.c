@@ -2,6 +2,7 @@
 
 #include "base/sys.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -82,6 +83,36 @@ static int check_instruction(const struct tracee *t, struct err *e)
 	return 0;
 }
 
+/* rbx: the rows.  Until one has no number: its arguments, the call, its answer, the next. */
+static const unsigned char batch_code[] = {
+	0x48, 0x8b, 0x03,       /* mov rax, [rbx] */
+	0x48, 0x83, 0xf8, 0xff, /* cmp rax, -1 */
+	0x74, 0x24,             /* je end */
+	0x48, 0x8b, 0x7b, 0x08, /* mov rdi, [rbx + 8] */
+	0x48, 0x8b, 0x73, 0x10, /* mov rsi, [rbx + 16] */
+	0x48, 0x8b, 0x53, 0x18, /* mov rdx, [rbx + 24] */
+	0x4c, 0x8b, 0x53, 0x20, /* mov r10, [rbx + 32] */
+	0x4c, 0x8b, 0x43, 0x28, /* mov r8, [rbx + 40] */
+	0x4c, 0x8b, 0x4b, 0x30, /* mov r9, [rbx + 48] */
+	0x0f, 0x05,             /* syscall */
+	0x48, 0x89, 0x43, 0x38, /* mov [rbx + 56], rax */
+	0x48, 0x83, 0xc3, 0x40, /* add rbx, 64 */
+	0xeb, 0xd3,             /* jmp to the beginning */
+	0xcc,                   /* end: int3 */
+};
+
+static void set_batch(struct user_regs_struct *regs, uint64_t at)
+{
+	regs->rip = at + offsetof(struct trace_batch, code);
+	regs->rbx = at + offsetof(struct trace_batch, rows);
+	regs->orig_rax = UINT64_MAX;
+}
+
+static bool is_batch_end(const struct user_regs_struct *regs, uint64_t at)
+{
+	return regs->rip == at + offsetof(struct trace_batch, code) + sizeof(batch_code);
+}
+
 static long answer(const struct user_regs_struct *regs)
 {
 	return (long)regs->rax;
@@ -126,7 +157,7 @@ static int switch_off_rseq(struct tracee *t, struct err *e)
 
 static int hold(struct tracee *t, struct err *e)
 {
-	const uint64_t all = UINT64_MAX;
+	const uint64_t all = ~(1ull << (SIGTRAP - 1)); /* which is how a batch ends */
 
 	if (ask(PTRACE_GETREGS, t->pid, 0, (uintptr_t)&t->regs) < 0 ||
 	    ask(PTRACE_GETSIGMASK, t->pid, sizeof(t->mask), (uintptr_t)&t->mask) < 0)
@@ -237,6 +268,58 @@ int trace_do(long *ret, struct tracee *t, const char *what, const struct trace_c
 	}
 	if (ret)
 		*ret = said;
+	return 0;
+}
+
+void trace_add(struct trace_batch *b, const char *name, const struct trace_call *call)
+{
+	struct trace_row *row = &b->rows[b->count];
+
+	if (b->count == TRACE_BATCH_MAX)
+		return; /* trace_run() refuses it */
+	row->nr = (uint64_t)call->nr;
+	memcpy(row->args, call->args, sizeof(row->args));
+	row->said = -ENOSYS;
+	b->names[b->count++] = name;
+}
+
+static int check_rows(const struct trace_batch *b, struct err *e)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		if (!b->names[i] || b->rows[i].said >= 0)
+			continue;
+		errno = (int)-b->rows[i].said;
+		return err_sys(e, "%s", b->names[i]);
+	}
+	return 0;
+}
+
+int trace_run(struct tracee *t, uint64_t at, struct trace_batch *b, struct err *e)
+{
+	struct user_regs_struct regs = t->regs;
+	int status;
+
+	_Static_assert(sizeof(batch_code) <= sizeof(b->code), "there is room for it");
+	if (b->count == TRACE_BATCH_MAX)
+		return err_set(e, ERR_BUG, "trace: too many calls at once");
+	memcpy(b->code, batch_code, sizeof(batch_code));
+	b->rows[b->count].nr = UINT64_MAX;
+	set_batch(&regs, at);
+	size_t size = offsetof(struct trace_batch, rows) + (b->count + 1) * sizeof(b->rows[0]);
+	if (trace_write(t, at, b, size, e) < 0)
+		return -1;
+	if (ask(PTRACE_SETREGS, t->pid, 0, (uintptr_t)&regs) < 0 ||
+	    ask(PTRACE_CONT, t->pid, 0, 0) < 0)
+		return err_sys(e, "trace");
+	if (await(t, &status, e) < 0)
+		return -1;
+	if (ask(PTRACE_GETREGS, t->pid, 0, (uintptr_t)&regs) < 0)
+		return err_sys(e, "trace");
+	if (status >> 16 || WSTOPSIG(status) != SIGTRAP || !is_batch_end(&regs, at))
+		return err_set(e, ERR_SYS, "trace: an unexpected stop (%#x)", status);
+	if (trace_read(t, b, at, size, e) < 0 || check_rows(b, e) < 0)
+		return -1;
+	b->count = 0;
 	return 0;
 }
 

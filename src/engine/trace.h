@@ -42,6 +42,25 @@ int trace_do(long *ret, struct tracee *t, const char *what, const struct trace_c
 	     struct err *e) MUST_USE;
 #define TRACE_CALL(name, ...) (&(const struct trace_call){ SYS_##name, { __VA_ARGS__ } })
 
+/*
+ * Many calls without a stop in between: each stop is two switches of context, and waits for others
+ * on a busy host.  They are made by a few instructions of ours, at `at` in memory of its own that
+ * nobody else can write to, on a process without restartable sequences.
+ */
+enum { TRACE_BATCH_MAX = 96 };
+struct trace_batch {
+	unsigned char code[64];
+	struct trace_row {
+		uint64_t nr, args[6];
+		int64_t said;
+	} rows[TRACE_BATCH_MAX + 1];
+	const char *names[TRACE_BATCH_MAX]; /* what failed; NULL: it may */
+	size_t count;
+};
+void trace_add(struct trace_batch *b, const char *name, const struct trace_call *call);
+/* Does all of them, then tells of the first that failed.  Empties it. */
+int trace_run(struct tracee *t, uint64_t at, struct trace_batch *b, struct err *e) MUST_USE;
+
 /* A call of clone(); the child is held, too, and looks as its parent did. */
 int trace_clone(struct tracee *ret, struct tracee *t, const struct trace_call *call,
 		struct err *e) MUST_USE;

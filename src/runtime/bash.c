@@ -111,6 +111,7 @@ const struct runtime runtime_bash = {
 	.version = (const char *const[]){ "%i", "--version", NULL },
 	.limit_data = true,
 	.can_rewind = true,
+	.can_fork = true,
 	.session = "/run/vial/boot/session.sh",
 	.package = "bash",
 	.read_error = read_shell_error,

@@ -188,6 +188,7 @@ const struct runtime runtime_ruby = {
 	.boot_env = (const char *const[]){ "RUBYOPT=-r/run/vial/boot/boot.rb",
 			"LD_PRELOAD=/run/vial/boot/guest.so", NULL },
 	.can_rewind = true,
+	.can_fork = true,
 	.session = "/run/vial/boot/session.rb",
 	.package = "ruby",
 	.read_error = read_error,

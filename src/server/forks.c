@@ -82,8 +82,8 @@ static int greet(struct session *s, const struct session_fork *fork, struct err 
 	if (fork->is_deterministic && session_takes_words(s))
 		return 0;
 	if (session_takes_words(s)) {
-		buf_add_str(&order, "0");
-		buf_add_char(&order, '\0');
+		buf_printf(&order, "%llu", (unsigned long long)++s->interpreter->last_number);
+		buf_add_char(&order, '\0'); /* nobody waits for its answer */
 		buf_add_str(&order, "RANDOM=$SRANDOM");
 		buf_add_char(&order, '\0');
 	} else {

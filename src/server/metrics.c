@@ -320,6 +320,21 @@ OF_POOL(pool_on_demand, on_demand)
 OF_POOL(pool_refused, refused)
 OF_POOL(pool_failures, failed)
 
+static void write_branches(const struct page *p)
+{
+	add(p, (double)p->server->forks);
+}
+
+static void write_forks_failed(const struct page *p)
+{
+	add(p, (double)p->server->forks_failed);
+}
+
+static void write_fork_seconds(const struct page *p)
+{
+	add(p, (double)p->server->forks_us / 1e6);
+}
+
 static void write_sessions(const struct page *p)
 {
 	static const char *const states[] = { "starting", "idle", "running" };

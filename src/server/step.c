@@ -376,6 +376,7 @@ static void record(const struct step *step, const struct step_end *end)
 	bool is_memory = end->outcome == VIAL_OUT_OF_MEMORY;
 	struct record r = { .kind = "step",
 			    .session = s->id,
+			    .parent = s->parent[0] ? s->parent : NULL,
 			    .tenant = s->tenant,
 			    .request = step->x ? exchange_request_id(step->x) : "",
 			    .environment = s->environment,

@@ -1,6 +1,6 @@
 """as_step - what `vial run --daemon --json` does, as a step of a session.
 
-    as_step.py [--policy PROFILE] [--rewind] [OPTION...] FILE | -c CODE
+    as_step.py [--policy PROFILE] [--rewind] [--fork] [OPTION...] FILE | -c CODE
 
 It takes the options that the suite passes to `vial run`.
 With --passing FILE the session is left to the next call with the same
@@ -36,6 +36,7 @@ def parse(words):
     parser = argparse.ArgumentParser()
     parser.add_argument("--policy")
     parser.add_argument("--rewind", action="store_true")
+    parser.add_argument("--fork", action="store_true")
     parser.add_argument("--passing", metavar="FILE")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("-l", dest="language")
@@ -94,6 +95,11 @@ class Session:
         if options.rewind and options.language == "python":
             request["rewind"] = True
         self.path = "/v1/sessions/" + self.ask("POST", "/v1/sessions", request)["id"]
+        if options.fork and options.language != "javascript":  # the step is a branch's
+            origin = self.path
+            branch = self.ask("POST", origin + "/fork", {"count": 1})["branches"][0]
+            self.path = "/v1/sessions/" + branch["id"]
+            self.ask("DELETE", origin)
 
     def ask(self, method, path, body=None):
         self.connection.request(method, path, None if body is None else json.dumps(body),

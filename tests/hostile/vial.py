@@ -81,7 +81,7 @@ class Vial:
     """
 
     def __init__(self, path, environment, arguments=(), served=None, policy=None,
-                 resets=False, rewinds=False):
+                 resets=False, rewinds=False, forks=False):
         self.path = path
         self.environment = dict(environment, VIAL_NO_DAEMON="1")  # unless we say --daemon
         self.arguments = list(arguments)
@@ -89,6 +89,7 @@ class Vial:
         self.policy = policy  # of sessions ("": none), or None: runs
         self.resets = resets  # a session of two parts: the second comes after a reset
         self.rewinds = rewinds  # sessions whose steps can be taken back
+        self.forks = forks  # sessions that are branches of others
         if served:
             self.environment["VIAL_SOCKET"] = served.path
 
@@ -101,7 +102,8 @@ class Vial:
             return daemon_command(command)
         policy = ["--policy", self.policy] if self.policy else []
         rewind = ["--rewind"] if self.rewinds else []
-        return [sys.executable, AS_STEP, *policy, *rewind, *command[2:]]
+        fork = ["--fork"] if self.forks else []
+        return [sys.executable, AS_STEP, *policy, *rewind, *fork, *command[2:]]
 
     def hello(self, directory, language="python"):
         language = LANGUAGE.get(language, language)

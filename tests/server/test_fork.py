@@ -113,6 +113,29 @@ class State(Case):
         self.assertEqual(self.value(branch, "x"), 1)
 
 
+class Languages(Case):
+    def test_ruby(self):
+        session = self.open("ruby")
+        self.step(session, "x = [1]; f = File.open('f', 'w+'); f.write('ab'); f.flush; rand")
+        family = [session] + self.fork(session, 2)
+        drawn = set()
+        for number, one in enumerate(family):
+            self.assertEqual(self.value(one, "x << %d; x" % number), [1, number])
+            self.assertEqual(self.value(one, "f.write('%d'); f.flush; File.read('f')" % number),
+                             "ab%d" % number)
+            drawn.add(self.value(one, "rand"))
+        self.assertEqual(len(drawn), 3)
+
+    def test_bash(self):
+        session = self.open("bash")
+        self.step(session, "x=1; f() { echo f $x; }; echo a > file; cd /tmp")
+        family = [session] + self.fork(session, 2)
+        for number, one in enumerate(family):
+            self.step(one, "x=%d; echo %d >> /sandbox/file" % (number, number))
+        self.assertEqual([self.step(one, "f; pwd; cat /sandbox/file")["stdout"] for one in family],
+                         ["f %d\n/tmp\na\n%d\n" % (n, n) for n in range(3)])
+
+
 class Isolation(Case):
     def test_each_has_everything_of_its_own(self):
         session = self.open()

@@ -117,6 +117,18 @@ def test_rewind_and_undo(sandbox):
         assert "no step" in session.undo().exception.message
 
 
+def test_forks(sandbox):
+    with sandbox.session() as session:
+        session.run("x = 6")
+        with session.fork(2) as branches:
+            assert [branch.run("x += %d; x" % i).value for i, branch in enumerate(branches)] == [6, 7]
+            assert branches[0].info().parent == session.id
+        assert session.run("x").value == 6
+        session.run("import socket; s = socket.socketpair()")
+        with pytest.raises(vial.Denied, match="socket"):
+            session.fork()
+
+
 def test_checkpoints(sandbox):
     with sandbox.session(rewind={"undo": 3}) as session:
         session.run("x = 1")

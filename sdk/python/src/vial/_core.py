@@ -151,6 +151,10 @@ class SessionCore:
         path = "%s/checkpoints/%s" % (self.path, quote(name, safe=""))
         await self.talk.json(Request("DELETE", path, timeout=120))
 
+    async def fork(self, count: int, deterministic: bool) -> List[SessionInfo]:
+        answer = await self.post("/fork", {"count": count, "deterministic": deterministic})
+        return [SessionInfo.parse(branch) for branch in answer.get("branches") or []]
+
     async def interrupt(self) -> bool:
         return bool((await self.post("/interrupt")).get("interrupted"))
 

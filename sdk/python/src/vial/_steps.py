@@ -53,6 +53,7 @@ class SessionInfo:
     idle_seconds: float = 0.0
     age_seconds: float = 0.0
     memory: Optional[int] = None
+    parent: Optional[str] = None  # the session that it was forked from
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> SessionInfo:
@@ -60,7 +61,8 @@ class SessionInfo:
                    language=str(data.get("language", "")), state=str(data.get("state", "")),
                    runs=data.get("runs") or 0, episodes=data.get("episodes") or 0,
                    idle_seconds=data.get("idle_seconds") or 0.0,
-                   age_seconds=data.get("age_seconds") or 0.0, memory=data.get("memory"))
+                   age_seconds=data.get("age_seconds") or 0.0, memory=data.get("memory"),
+                   parent=data.get("parent"))
 
 
 def session_body(*, language: Optional[str], environment: Optional[str],

@@ -6,6 +6,7 @@ from typing import (
     Awaitable,
     Dict,
     Generator,
+    Generator,
     List,
     Mapping,
     Optional,
@@ -304,6 +305,16 @@ class AsyncSession:
         """As Ctrl-C would.  False: no step was under way."""
         return await self._core.interrupt()
 
+    def fork(self, count: int = 1, *, deterministic: bool = False) -> AsyncFork:
+        """More sessions that are as this one is now: see Session.fork().
+
+            async with session.fork(8) as branches:   # closed at the end
+                await asyncio.gather(*(branch.run("...") for branch in branches))
+
+        `await session.fork(8)` is a list of them, which are the caller's to close.
+        """
+        return AsyncFork(self._core, count, deterministic)
+
     async def undo(self, steps: int = 1) -> Result:
         """Take back the last steps, with their files: see Session.undo()."""
         return await self._core.undo(steps)
@@ -339,3 +350,26 @@ class AsyncSession:
     async def aclose(self) -> None:
         """End it.  Once is enough; again does nothing."""
         await self._core.close()
+
+
+class AsyncFork:
+    """A fork that is asked for when it is awaited, or entered."""
+
+    def __init__(self, core: SessionCore, count: int, deterministic: bool) -> None:
+        self._core, self._count, self._deterministic = core, count, deterministic
+        self._branches: List[AsyncSession] = []
+
+    async def _fork(self) -> List[AsyncSession]:
+        infos = await self._core.fork(self._count, self._deterministic)
+        return [AsyncSession(self._core.talk, info) for info in infos]
+
+    def __await__(self) -> Generator[Any, None, List[AsyncSession]]:
+        return self._fork().__await__()
+
+    async def __aenter__(self) -> List[AsyncSession]:
+        self._branches = await self._fork()
+        return self._branches
+
+    async def __aexit__(self, *exc: Any) -> None:
+        for branch in self._branches:
+            await branch.aclose()

@@ -274,6 +274,20 @@ class Session:
         """As Ctrl-C would.  False: no step was under way."""
         return now(self._core.interrupt())
 
+    def fork(self, count: int = 1, *, deterministic: bool = False) -> Branches:
+        """More sessions that are as this one is now, each in a sandbox of its own.
+
+        This one goes on, too.  Random numbers differ between them unless they shall be
+        `deterministic`.  What cannot be in two places (threads, child processes, sockets, pipes) is
+        refused (Denied), and nothing has happened then.
+
+            with session.fork(8) as branches:   # closed at the end
+                for branch in branches:
+                    branch.run("...")
+        """
+        infos = now(self._core.fork(count, deterministic))
+        return Branches(Session(self._core.talk, info) for info in infos)
+
     def undo(self, steps: int = 1) -> Result:
         """Take back the last steps, with their files; `state` of the result is "rolled_back".
 
@@ -315,3 +329,14 @@ class Session:
     def close(self) -> None:
         """End it.  Once is enough; again does nothing."""
         now(self._core.close())
+
+
+class Branches(List[Session]):
+    """What a session was forked into; `with` closes them all."""
+
+    def __enter__(self) -> Branches:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        for branch in self:
+            branch.close()

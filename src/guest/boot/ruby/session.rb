@@ -139,7 +139,7 @@ module VialSession
     end
 
     def take(message)
-      if message["op"] == "run" || Rewind::ORDERS.include?(message["op"])
+      if %w[run fork forked].include?(message["op"]) || Rewind::ORDERS.include?(message["op"])
         @runs << message
       elsif @answers.key?(message["call"])
         @answers[message["call"]] = message
@@ -417,6 +417,8 @@ module VialSession
     def take(message)
       case message["op"]
       when "run" then run(Step.from(message))
+      when "fork" then @channel.send({ op: "result", id: message["id"] })
+      when "forked" then forked(message)
       when "rewind" then begin_rewind(message)
       else go_on if @rewind&.order(message)
       end
@@ -431,6 +433,12 @@ module VialSession
     end
 
     # This is another process now.
+    # This is a copy that was made from outside; what the others draw is not its own.
+    def forked(message)
+      go_on
+      srand if message["reseed"]
+    end
+
     def go_on
       @process = Process.pid
     end
