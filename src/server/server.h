@@ -49,7 +49,6 @@ struct server {
 	LIST_HEAD(, interpreter) interpreters; /* also those that no session has any more */
 	unsigned session_count;
 	uint64_t rollbacks[3]; /* steps taken back: for their end, by undo, by restore */
-	uint64_t forks, forks_failed, forks_us; /* branches that were made; requests that failed; time */
 	uint64_t forks, forks_failed; /* branches that were made; requests that failed; */
 	uint64_t forks_us;            /* and how long all of it took */
 	size_t session_bytes; /* of the requests that they are made from */
