@@ -125,6 +125,10 @@ def run(command, profile=None, environment=None, timeout=120, **popen):
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
     try:
         out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        subprocess.run(["crun", "--root", os.path.join(process.bundle, "state"), "delete", "--force",
+                        os.path.basename(process.bundle)], check=False)
+        raise
     finally:
         process.kill()
         shutil.rmtree(process.bundle, ignore_errors=True)
