@@ -33,7 +33,8 @@ int logged_setup(struct log *log, const struct config_server *settings, struct e
 /* Those that machines ask all day long. */
 static bool is_probe(const struct exchange_end *end)
 {
-	static const char *const paths[] = { "/", "/health", "/healthz", "/readyz", "/metrics" };
+	static const char *const paths[] = { "/",       "/health",  "/healthz",
+					     "/readyz", "/metrics", "/v1/node" };
 
 	for (size_t i = 0; end->route && i < sizeof(paths) / sizeof(paths[0]); i++)
 		if (strcmp(end->route->path, paths[i]) == 0)
