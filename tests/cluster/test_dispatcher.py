@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import secrets
+import shutil
 import signal
 import socket
 import tempfile
@@ -59,6 +60,7 @@ class Dispatcher:
 
     def stop(self, how=signal.SIGTERM):
         self.process.stop(how)
+        shutil.rmtree(self.dir, ignore_errors=True)
 
 
 class Dispatch(cluster.Case):
