@@ -172,8 +172,8 @@ TEST(kube_read_pages)
 	static const char *const wrong[] = {
 		"{\"kind\":\"PodList\",\"items\":[]}",
 		"{\"kind\":\"Status\",\"metadata\":{\"resourceVersion\":\"42\"}}",
-		"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"4\",\"continue\":"
-		"\"a&b\"}}",
+		("{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"4\",\"continue\":"
+		 "\"a&b\"}}"),
 		"[]",
 		"{\"kind\":\"PodList\"",
 		"",
