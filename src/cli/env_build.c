@@ -160,7 +160,7 @@ static void print_line(struct view *v, const struct vial_build_progress *now)
 	(void)printf("%s: %s", v->name, now->step);
 	if (now->total)
 		(void)printf(" %u/%u", now->done, now->total);
-	else if (now->done)
+	else if (now->done && !text.len)
 		(void)printf(" %u", now->done);
 	(void)printf("%s%s\n", text.len ? " " : "", buf_str(&text));
 	(void)fflush(stdout);
