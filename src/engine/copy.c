@@ -161,11 +161,13 @@ static int copy_level(int from, int to, unsigned depth, struct err *e)
 	return n < 0 ? err_sys(e, "read") : 0;
 }
 
-int copy_tree(int from, int to, struct err *e)
+int copy_tree(int from_dir, int to, struct err *e)
 {
 	struct stat st;
 
-	if (SYS(lseek, from, 0, SEEK_SET) < 0 || SYS(fstat, from, &st) < 0)
+	/* Opened anew: who copies the same for another branch reads on from the same place. */
+	auto_close int from = SYS(openat, from_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (from < 0 || SYS(fstat, from, &st) < 0)
 		return err_sys(e, "read");
 	if (copy_level(from, to, 0, e) < 0)
 		return -1;

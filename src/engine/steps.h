@@ -23,7 +23,7 @@ int mount_detach_host(const struct box_spec *spec, struct err *e) MUST_USE; /* a
 
 /* ---- copy.c: likewise ---- */
 /* All that is in one directory into another, for the guest to own. */
-int copy_tree(int from, int to, struct err *e) MUST_USE;
+int copy_tree(int from_dir, int to, struct err *e) MUST_USE;
 
 /* ---- net.c ---- */
 /* A new one for this process, with its loopback up: a descriptor of it, or a negative error.  No

@@ -90,7 +90,7 @@ static void fail_all(struct branches *b)
 	struct cell *cells[WIRE_BRANCHES_MAX];
 	unsigned count = b->cell_count;
 
-	memcpy(cells, b->cells, count * sizeof(cells[0]));
+	memcpy(cells, b->cells, sizeof(cells));
 	branches_free(b);
 	for (unsigned i = 0; i < count; i++)
 		cell_fail(cells[i], &why);

@@ -566,7 +566,7 @@ static int fill_env(struct plan *p, const struct vial_job *job, struct err *e)
 static int base_rows(struct plan *p, const struct vial_job *job, const struct lease *lease,
 		     struct err *e)
 {
-	if (environment_image(job->environment)) {
+	if (job->environment && environment_image(job->environment)) {
 		if (image_rows(p, job, lease, e) < 0)
 			return -1;
 		point_rows(p, job);

@@ -16,7 +16,7 @@ unsigned failure_status(const struct failure *f)
 	return f->status ? f->status : statuses[f->err.code];
 }
 
-int failure_at(struct failure *f, const char *field, const char *fmt, ...)
+int(failure_at)(struct failure *f, const char *field, const char *fmt, ...)
 {
 	char text[200];
 	va_list ap;

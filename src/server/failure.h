@@ -24,6 +24,9 @@ unsigned failure_status(const struct failure *f);
 
 /* The request is wrong in this field; returns -1. */
 int failure_at(struct failure *f, const char *field, const char *fmt, ...) PRINTF(3, 4);
+#ifdef __clang_analyzer__ /* as in err.h */
+#define failure_at(...) err_always((failure_at)(__VA_ARGS__))
+#endif
 
 /* The object within "error". */
 void failure_json(struct json *j, const char *key, const struct failure *f);

@@ -39,6 +39,7 @@ class Browser:
                  "--user-data-dir=" + home, "--remote-debugging-pipe", "about:blank"]
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL, pass_fds=(to_read[0], to_write[1]),
+                                        env={**os.environ, "HOME": home, "TMPDIR": home},
                                         start_new_session=True)
         stack.callback(self.process.wait)
         stack.callback(self.kill)
