@@ -1,4 +1,5 @@
 """The README's blocks, pasted: each line as it stands there, beside a daemon."""
+import math
 import os
 import re
 import shutil
@@ -71,5 +72,6 @@ class Readme(daemon.Case):
     def test_what_is_programmed(self):
         for block in blocks("python"):
             done = self.paste([sys.executable, "-c", block])
-            self.assertEqual((done.stdout, done.stderr), ("42\n\n42.0\n", ""))
+            self.assertEqual((done.stdout, done.stderr),
+                             ("42\n\n42.0\n%s\n" % ([math.pi] * 3), ""))
 
