@@ -1,32 +1,12 @@
 #include "backend/docker_read.h"
 
+#include "backend/foreign_json.h"
+
 #include <arpa/inet.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { DEPTH_MAX = 32 };
-
-static void putp(struct json_object **o)
-{
-	(void)json_object_put(*o);
-}
-
-static struct json_object *parse(const char *text, size_t len)
-{
-	struct json_tokener *tokener = json_tokener_new_ex(DEPTH_MAX);
-
-	if (!tokener)
-		return NULL;
-	struct json_object *root =
-		len > INT_MAX ? NULL : json_tokener_parse_ex(tokener, text, (int)len);
-	bool is_whole = json_tokener_get_error(tokener) == json_tokener_success;
-	json_tokener_free(tokener);
-	if (is_whole)
-		return root;
-	(void)json_object_put(root);
-	return NULL;
-}
 
 static struct json_object *member(struct json_object *o, const char *key, enum json_type type)
 {
@@ -93,7 +73,7 @@ int docker_read_list(const char *text, size_t len,
 		     void (*tell)(const struct docker_container *c, void *arg), void *arg,
 		     struct err *e)
 {
-	__attribute__((cleanup(putp))) struct json_object *root = parse(text, len);
+	auto_foreign_json struct json_object *root = foreign_json(text, len, DEPTH_MAX);
 	struct docker_container c;
 
 	if (!json_object_is_type(root, json_type_array))
@@ -106,7 +86,7 @@ int docker_read_list(const char *text, size_t len,
 
 void docker_read_message(char *ret, size_t size, const char *text, size_t len)
 {
-	__attribute__((cleanup(putp))) struct json_object *root = parse(text, len);
+	auto_foreign_json struct json_object *root = foreign_json(text, len, DEPTH_MAX);
 
 	copy_text(ret, size, root, "message");
 	for (char *c = ret; *c; c++)

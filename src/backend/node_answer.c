@@ -1,30 +1,11 @@
 #include "backend/node_answer.h"
 
-#include <json-c/json.h>
+#include "backend/foreign_json.h"
+
 #include <stdio.h>
 #include <string.h>
 
 enum { DEPTH_MAX = 16, COUNT_MAX = 1 << 24 };
-
-static void putp(struct json_object **o)
-{
-	(void)json_object_put(*o);
-}
-
-static struct json_object *parse(const char *text, size_t len)
-{
-	struct json_tokener *tokener = json_tokener_new_ex(DEPTH_MAX);
-
-	if (!tokener || len > INT_MAX)
-		return NULL;
-	struct json_object *root = json_tokener_parse_ex(tokener, text, (int)len);
-	bool is_whole = json_tokener_get_error(tokener) == json_tokener_success;
-	json_tokener_free(tokener);
-	if (is_whole && json_object_is_type(root, json_type_object))
-		return root;
-	(void)json_object_put(root);
-	return NULL;
-}
 
 static unsigned count_of(struct json_object *o, const char *key)
 {
@@ -58,7 +39,7 @@ static const char *text_of(struct json_object *o, const char *key)
 
 int node_answer_parse(struct node_answer *ret, const char *text, size_t len, struct err *e)
 {
-	__attribute__((cleanup(putp))) struct json_object *root = parse(text, len);
+	auto_foreign_json struct json_object *root = foreign_json_object(text, len, DEPTH_MAX);
 	const char *name = root ? text_of(root, "node") : NULL;
 
 	if (!name || strlen(name) > NODE_NAME_MAX ||
@@ -76,7 +57,7 @@ int node_answer_parse(struct node_answer *ret, const char *text, size_t len, str
 
 bool node_run_printed(const char *text, size_t len, const char *stdout_text)
 {
-	__attribute__((cleanup(putp))) struct json_object *root = parse(text, len);
+	auto_foreign_json struct json_object *root = foreign_json_object(text, len, DEPTH_MAX);
 	struct json_object *result;
 
 	if (!root || !json_object_object_get_ex(root, "result", &result) ||

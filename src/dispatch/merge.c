@@ -1,10 +1,9 @@
 #include "dispatch/merge.h"
 
+#include "backend/foreign_json.h"
 #include "server/query.h"
 
 #include <inttypes.h>
-#include <json-c/json.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,20 +11,7 @@ enum { DEPTH_MAX = 64, MARK_MAX = 64 };
 
 struct json_object *merge_parse(const char *text, size_t len)
 {
-	struct json_tokener *tokener = json_tokener_new_ex(DEPTH_MAX);
-
-	if (!tokener || len > INT_MAX) {
-		if (tokener)
-			json_tokener_free(tokener);
-		return NULL;
-	}
-	struct json_object *root = json_tokener_parse_ex(tokener, text, (int)len);
-	bool is_whole = json_tokener_get_error(tokener) == json_tokener_success;
-	json_tokener_free(tokener);
-	if (is_whole && json_object_is_type(root, json_type_object))
-		return root;
-	(void)json_object_put(root);
-	return NULL;
+	return foreign_json_object(text, len, DEPTH_MAX);
 }
 
 static struct json_object *member(struct json_object *o, const char *key)

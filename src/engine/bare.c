@@ -317,11 +317,7 @@ static int make_directory(struct bare_init *in, struct err *e)
 static int seal(struct bare_init *in, struct err *e)
 {
 	(void)in;
-	if (SYS(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return err_sys(e, "dumpable");
-	if (SYS(prctl, PR_SET_NAME, "vial-init", 0, 0, 0) < 0)
-		return err_sys(e, "name");
-	return creds_drop_caps(e);
+	return creds_seal_init(e);
 }
 
 /* Were it not so, our kill(-1) would end whatever has this uid. */

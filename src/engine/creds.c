@@ -91,3 +91,12 @@ int creds_drop_for_good(struct err *e)
 		return err_sys(e, "securebits");
 	return creds_drop_caps(e);
 }
+
+int creds_seal_init(struct err *e)
+{
+	if (SYS(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_sys(e, "dumpable");
+	if (SYS(prctl, PR_SET_NAME, "vial-init", 0, 0, 0) < 0)
+		return err_sys(e, "name");
+	return creds_drop_caps(e);
+}

@@ -150,11 +150,7 @@ static int name_host(struct init *in, struct err *e)
 static int seal(struct init *in, struct err *e)
 {
 	(void)in;
-	if (SYS(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return err_sys(e, "dumpable");
-	if (SYS(prctl, PR_SET_NAME, "vial-init", 0, 0, 0) < 0)
-		return err_sys(e, "name");
-	return creds_drop_caps(e);
+	return creds_seal_init(e);
 }
 
 static int open_gate(struct init *in, struct err *e)

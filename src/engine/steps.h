@@ -37,6 +37,7 @@ int net_listen(uint16_t port, int backlog) MUST_USE;
 int creds_become_root(const struct lease *lease, struct err *e) MUST_USE;  /* of the namespace */
 int creds_become_guest(const struct lease *lease, struct err *e) MUST_USE; /* for good */
 int creds_drop_caps(struct err *e) MUST_USE;     /* all we hold, and no_new_privs */
+int creds_seal_init(struct err *e) MUST_USE;     /* what an init ends its making with */
 /* All but a set of 1 << CAP_x, for good. */
 int creds_keep_only(uint64_t caps, struct err *e) MUST_USE;
 int creds_drop_for_good(struct err *e) MUST_USE; /* all there are: bounding set, securebits too */

@@ -1,0 +1,34 @@
+#include "backend/foreign_json.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+void foreign_json_put(struct json_object **o)
+{
+	(void)json_object_put(*o);
+}
+
+struct json_object *foreign_json(const char *text, size_t len, int depth_max)
+{
+	struct json_tokener *tokener = len > INT_MAX ? NULL : json_tokener_new_ex(depth_max);
+
+	if (!tokener)
+		return NULL;
+	struct json_object *root = json_tokener_parse_ex(tokener, text, (int)len);
+	bool is_whole = json_tokener_get_error(tokener) == json_tokener_success;
+	json_tokener_free(tokener);
+	if (is_whole)
+		return root;
+	(void)json_object_put(root);
+	return NULL;
+}
+
+struct json_object *foreign_json_object(const char *text, size_t len, int depth_max)
+{
+	struct json_object *root = foreign_json(text, len, depth_max);
+
+	if (json_object_is_type(root, json_type_object))
+		return root;
+	(void)json_object_put(root);
+	return NULL;
+}
