@@ -320,7 +320,7 @@ static int make_branch(struct graft *g, int ret_pidfds[2], const int *fds, size_
 
 	if (count < GRAFT_ENTRIES || count > GRAFT_FDS_MAX || g->branch_count == BRANCHES_MAX)
 		return err_set(e, ERR_BUG, "branch: %zu descriptors", count);
-	if (await_seal(fds[GRAFT_GATE], e) < 0 ||
+	if ((!g->scratch && prepare_guest(g, e) < 0) || await_seal(fds[GRAFT_GATE], e) < 0 ||
 	    trace_clone(&between, &g->guest, TRACE_CALL(clone, CLONE_VM | CLONE_PARENT), e) < 0)
 		return -1;
 	ret_pidfds[1] = pidfd_open(between.pid, 0);
@@ -404,7 +404,7 @@ int graft_main(const struct graft_plan *plan, int channel)
 		tell(channel, GRAFT_FAILED, NULL, 0, &why);
 		return 0;
 	}
-	if (holds_read(&g->holds, plan, &why) == 0 && prepare_guest(g, &why) == 0) {
+	if (holds_read(&g->holds, plan, &why) == 0) {
 		tell(channel, GRAFT_READY, NULL, 0, NULL);
 		if (serve(g, channel, &why))
 			return 0;

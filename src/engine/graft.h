@@ -41,7 +41,9 @@ struct graft_plan {
 };
 
 enum graft_kind {
-	GRAFT_READY,  /* from the grafter: it is stopped, and all that it has can be carried over */
+	GRAFT_READY,  /* from the grafter: it is stopped, and all that it has can be carried over.
+		       * No call is made for it before the first GRAFT_BRANCH: it must be alone by
+		       * then, or whoever has its memory, too, could put others in their place */
 	GRAFT_BRANCH, /* to it: make one, with the descriptors above.  From it: done, with two
 		       * pidfds: the branch, and the go-between, which has ended */
 	GRAFT_COMMIT, /* to it: let them go, and end the guest */

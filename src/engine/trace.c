@@ -172,26 +172,13 @@ static int hold(struct tracee *t, struct err *e)
 	return switch_off_rseq(t, e);
 }
 
-/* As if we had never been there. */
-static int release_unheld(struct tracee *t)
-{
-	struct err ignored;
-
-	(void)ask(PTRACE_INTERRUPT, t->pid, 0, 0);
-	if (await_stop(t, &ignored) == 0) {
-		(void)ask(PTRACE_SETSIGMASK, t->pid, sizeof(t->mask), (uintptr_t)&t->mask);
-		(void)ask(PTRACE_DETACH, t->pid, 0, 0);
-	}
-	return -1;
-}
-
 int trace_stop(struct tracee *ret, pid_t pid, struct err *e)
 {
 	struct tracee t = { .pid = pid };
 
 	if (ask(PTRACE_SEIZE, pid, 0, OPTIONS) < 0)
 		return err_sys(e, "trace");
-	for (int i = 0; i < TRIES; i++) { /* it may be on its way back from what it has said last */
+	for (int i = 0;; i++) { /* it may be on its way back from what it has said last */
 		if (ask(PTRACE_INTERRUPT, pid, 0, 0) < 0)
 			return err_sys(e, "trace");
 		if (await_stop(&t, e) < 0)
@@ -200,11 +187,14 @@ int trace_stop(struct tracee *ret, pid_t pid, struct err *e)
 			*ret = t;
 			return 0;
 		}
-		if (e->code != ERR_BUSY || ask(PTRACE_CONT, pid, 0, 0) < 0)
+		if (e->code != ERR_BUSY || i == TRIES || ask(PTRACE_CONT, pid, 0, 0) < 0)
 			break;
 		(void)usleep(TRY_US);
 	}
-	return release_unheld(&t);
+	/* It is stopped still, and goes on as if we had never been there. */
+	(void)ask(PTRACE_SETSIGMASK, t.pid, sizeof(t.mask), (uintptr_t)&t.mask);
+	(void)ask(PTRACE_DETACH, t.pid, 0, 0);
+	return -1;
 }
 
 /* ---- calls ----------------------------------------------------------------------------- */

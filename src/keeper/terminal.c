@@ -201,6 +201,8 @@ static int create(struct cell *cell, uint32_t number, struct err *e)
 
 	if (cell->state != CELL_ARMED || !(cell->flags & WIRE_LIVE))
 		return err_set(e, ERR_GONE, "there is nobody to share a sandbox with");
+	if (cell->branches) /* for which it must be alone; and nobody may live above a branch */
+		return err_set(e, ERR_BUSY, "the session is being forked");
 	if (count(cell) >= TERMINALS_MAX)
 		return err_set(e, ERR_BUSY, "there are %d terminals already", TERMINALS_MAX);
 	struct terminal *t = calloc(1, sizeof(*t));

@@ -424,6 +424,8 @@ int live_filing(struct filing **ret, struct live *live, const struct filing_requ
 	if (all->count >= FILINGS_MAX)
 		return err_set(e, ERR_BUSY, "%d transfers of this session are under way already",
 			       FILINGS_MAX);
+	if (live_check_alone(live, e) < 0)
+		return -1;
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return err_sys(e, "files");

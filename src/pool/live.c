@@ -573,6 +573,11 @@ void live_set_fork(struct live *live, struct fork *fork)
 	live->fork = fork;
 }
 
+int live_check_alone(const struct live *live, struct err *e)
+{
+	return live->fork ? err_set(e, ERR_BUSY, "the session is being forked") : 0;
+}
+
 void live_listen(struct live *branch, const struct live_events *events)
 {
 	branch->events = *events;

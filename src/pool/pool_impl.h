@@ -329,6 +329,8 @@ struct live *live_of_occupant(struct occupant *t); /* NULL: it is none */
 struct occupant *live_occupant(struct live *live);
 int live_check_idle(const struct live *live, struct err *e) MUST_USE; /* it can be forked */
 void live_set_fork(struct live *live, struct fork *fork);
+/* Nothing begins beside a fork: it would be left behind in the sandbox that was. */
+int live_check_alone(const struct live *live, struct err *e) MUST_USE;
 int live_move(struct live *live, struct sandbox *box, struct err *e) MUST_USE; /* to this one */
 /* One more such, in this; NULL: with *e. */
 struct live *live_branch(struct live *origin, struct sandbox *box, struct err *e);

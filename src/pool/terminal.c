@@ -238,8 +238,11 @@ int live_terminal(struct terminal **ret, struct live *live, const struct termina
 		  const struct terminal_events *events, struct err *e)
 {
 	struct terminals *all = live_terminals(live);
-	struct terminal *t = calloc(1, sizeof(*t));
+	struct terminal *t;
 
+	if (live_check_alone(live, e) < 0)
+		return -1;
+	t = calloc(1, sizeof(*t));
 	if (!t)
 		return err_sys(e, "terminal");
 	*t = (struct terminal){ .live = live,

@@ -6,6 +6,7 @@ import unittest
 
 import sessions
 from daemon import wait_until
+from websocket import WebSocket
 
 # What tells one sandbox from another, as it is seen from within.
 IDENTITY = """
@@ -209,13 +210,14 @@ class Randomness(Case):
 class Refusals(Case):
     """What cannot be carried over is said before anything is done, and the session goes on."""
 
-    def check(self, code, word, undo="pass"):
+    def check(self, code, word, undo="pass", is_forked=True):
         session = self.open()
         self.step(session, "x = 1\n" + code)
         self.assertIn(word, self.refuse(session, count=2))
         self.assertEqual(self.value(session, "x"), 1)
         self.step(session, undo)
-        self.assertEqual(self.value(self.fork(session)[0], "x"), 1)
+        if is_forked:
+            self.assertEqual(self.value(self.fork(session)[0], "x"), 1)
 
     def test_threads(self):
         self.check("import threading; e = threading.Event(); t = threading.Thread(target=e.wait); t.start()",
@@ -224,6 +226,12 @@ class Refusals(Case):
     def test_children(self):
         self.check("import subprocess; p = subprocess.Popen(['sleep', '60'])", "child processes",
                    "p.kill(); p.wait()")
+
+    def test_nothing_is_done_in_its_name_before_it_is_known_to_be_alone(self):
+        # What others have its memory could change the calls.  The first of them would be refused here.
+        self.check("import ctypes, subprocess; ctypes.CDLL(None).prctl(65, 1, 0, 0, 0)\n"
+                   "p = subprocess.Popen(['sleep', '60'])", "child processes", "p.kill(); p.wait()",
+                   is_forked=False)
 
     def test_sockets(self):
         self.check("import socket; s = socket.socketpair()", "socket", "s[0].close(); s[1].close()")
@@ -254,6 +262,57 @@ class Refusals(Case):
         branches = self.fork(session, 40)
         self.assertIn("no room", self.refuse(session, 503, count=64))
         self.assertEqual(self.value(branches[-1], "1"), 1)
+
+
+class Beside(Case):
+    """What others ask of a session while it is forked is done after it, or refused."""
+
+    def fork_once(self, session):
+        status, answer, _ = self.post(session, "fork", {"count": 1})
+        for branch in answer.get("branches", []):
+            self.daemon.ask("DELETE", "/v1/sessions/" + branch["id"])
+        return status
+
+    def busy(self, meanwhile):
+        """Call that while forks are under way which take their time."""
+        session = self.open(limits={"memory": "512m", "workspace": "128m"})
+        self.step(session, "open('large', 'wb').write(bytes(100 << 20)) and None")
+        forks = threading.Thread(target=lambda: [self.fork_once(session) for _ in range(4)])
+        forks.start()
+        try:
+            while forks.is_alive():
+                meanwhile(session)
+        finally:
+            forks.join()
+        self.assertEqual(self.value(session, "1"), 1)
+        return session
+
+    def test_files(self):
+        kept = []
+
+        def put(session):
+            name = "f%d" % len(kept)
+            status, answer, _ = self.daemon.ask("PUT", "/v1/sessions/%s/files/%s" % (session, name),
+                                                body=b"x" * 100000)
+            self.assertIn(status, (200, 201, 204, 409, 429, 503), answer)
+            if status < 300:
+                kept.append(name)
+
+        session = self.busy(put)
+        there = self.value(session, "import os; os.listdir()")
+        self.assertEqual(sorted(set(kept) - set(there)), [])
+
+    def test_terminals(self):
+        def attach(session):
+            with self.daemon.raw() as sock:
+                made = WebSocket(sock, "/v1/sessions/%s/terminal" % session)
+                if made.status != 101:
+                    self.assertIn(made.status, (409, 429, 503), made.head)
+
+        session = self.busy(attach)
+        # Nobody lives on in the sandboxes that were.
+        self.assertEqual(self.value(session, "import os; [n for n in os.listdir('/proc') if n.isdigit()]"),
+                         ["2"])
 
 
 class Leaks(Case):
