@@ -41,7 +41,8 @@ const char *nearest_name(const char *word, const char *(*name)(const void *list,
 			 const void *list, size_t count)
 {
 	const char *best = NULL;
-	size_t len = strlen(word), best_distance = len <= 4 ? 2 : 3; /* must be closer than this */
+	/* Must be closer than this; of one letter nothing would be left. */
+	size_t len = strlen(word), best_distance = len <= 1 ? 1 : len <= 4 ? 2 : 3;
 
 	for (size_t i = 0; i < count; i++) {
 		const char *candidate = name(list, i);

@@ -69,7 +69,8 @@ static int set_any(void *target, const struct option *opt, const char *value, st
 	if (!value[len] || len >= sizeof(key))
 		return err_set(e, ERR_INVALID, "'%.60s' is not KEY=VALUE", value);
 	(void)snprintf(key, sizeof(key), "%.*s", (int)len, value);
-	return add_flag(target, opt->name, key, value + len + 1, e);
+	return add_flag(target, opt->name, key, value + len + 1, e) < 0 ? err_context(e, "%s", key)
+									: 0;
 }
 
 /* clang-format off */

@@ -318,8 +318,7 @@ static int define(struct build *b, struct err *e)
 	const struct runtime *rt = runtime_find(language);
 
 	if (!rt)
-		return err_set(e, ERR_INVALID, "unknown language '%.40s' (see 'vial languages')",
-			       language);
+		return runtime_unknown(language, e);
 	if (strcmp(rt->name, "python") != 0)
 		return err_set(e, ERR_INVALID,
 			       "only Python can be built from packages, not %s: its runs use the "

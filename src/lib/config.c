@@ -312,14 +312,14 @@ static int take_said(struct config *config, size_t id, char **items, unsigned co
 	const char *origin = config_origin(config, key);
 	if (!origin)
 		return 0;
-	if (join(&joined, items, count, e) < 0)
-		(void)err_context(e, "%s", row->key);
-	else if (settings_set(&config->settings, row->key,
-			      row->kind == KIND_LIST ? buf_str(&joined)
-			      : text                 ? text
-						     : "",
-			      origin, e) == 0)
+	if (join(&joined, items, count, e) == 0 &&
+	    settings_set(&config->settings, row->key,
+			 row->kind == KIND_LIST ? buf_str(&joined)
+			 : text                 ? text
+						: "",
+			 origin, e) == 0)
 		return 0;
+	(void)err_context(e, "%s", row->key);
 	return config_wrong_at(e, config, "%s", key);
 }
 

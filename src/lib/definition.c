@@ -118,8 +118,7 @@ static int check_image(const struct definition_image *image, struct err *e)
 static int check(const struct definition *def, struct err *e)
 {
 	if (!runtime_find(def->language))
-		return err_set(e, ERR_INVALID, "unknown language '%.40s' (see 'vial languages')",
-			       def->language);
+		return runtime_unknown(def->language, e);
 	for (unsigned i = 0; i < def->preload_count; i++)
 		if (definition_check_module(def->preload[i], e) < 0)
 			return err_context(e, "preload");

@@ -302,8 +302,7 @@ int image_tool(const struct runtime **ret, char **ret_path, const struct image *
 	char *path = first ? find(image, root_fd, first) : NULL;
 
 	if (language && !first)
-		return err_set(e, ERR_INVALID, "unknown language '%.40s' (see 'vial languages')",
-			       language);
+		return runtime_unknown(language, e);
 	if (language && !path)
 		return err_set(e, ERR_GONE, "the image has no %s", first->title);
 	for (size_t i = 0; !path && i < sizeof(usual) / sizeof(usual[0]); i++) {

@@ -86,6 +86,15 @@ static struct environment *open_environment(const struct vial *host, const char 
 	return env;
 }
 
+static int neither(const char *name, struct err *e)
+{
+	const char *guess = runtime_nearest(name);
+
+	return err_set(e, ERR_INVALID, "unknown language or environment '%.40s'%s%s%s", name,
+		       guess ? "; did you mean '" : " (see 'vial env list')", guess ? guess : "",
+		       guess ? "'?" : "");
+}
+
 int vial_job_create(struct vial_job **ret, struct vial *host, const char *language,
 		    struct vial_error *error)
 {
@@ -103,10 +112,7 @@ int vial_job_create(struct vial_job **ret, struct vial *host, const char *langua
 		if (!job->opened && e->code == ERR_GONE && strpbrk(language, ":/"))
 			e->code = ERR_INVALID; /* an image: how to have it is said */
 		else if (!job->opened && (e->code == ERR_GONE || e->code == ERR_INVALID))
-			return err_set(e, ERR_INVALID,
-				       "unknown language or environment '%.40s' (see "
-				       "'vial env list')",
-				       language);
+			return neither(language, e);
 		if (!job->opened)
 			return -1;
 		rt = job->opened->tool.runtime;

@@ -86,8 +86,7 @@ int vial_prepare(struct vial *host, const char *language, void (*progress)(const
 	AUTO(remove_dir) char dir[512] = "";
 
 	if (!rt)
-		return err_set(e, ERR_INVALID, "unknown language '%.40s' (see 'vial languages')",
-			       language);
+		return runtime_unknown(language, e);
 	if (host_toolchain(&tool, host, rt, e) < 0)
 		return -1;
 	if (!rt->warm_cache || tool.cache_dir) {

@@ -260,7 +260,7 @@ static int set(struct settings *s, size_t id, const char *text, const char *orig
 	union value value = { 0 }, old = { 0 };
 
 	if (check_text((enum setting_id)id, text, e) < 0 || read_value(&value, row, text, e) < 0)
-		return err_context(e, "%s", row->key);
+		return -1;
 	auto_free char *kept = strdup(text);
 	auto_free char *from = origin ? strdup(origin) : NULL;
 	if (!kept || (origin && !from)) {
@@ -307,9 +307,9 @@ int settings_set(struct settings *s, const char *key, const char *text, const ch
 	if (row)
 		return set(s, (size_t)(row - setting_rows), text, origin, e);
 	if (guess)
-		return err_set(e, ERR_INVALID, "there is no setting '%.40s'; did you mean '%s'?",
-			       key, guess);
-	return err_set(e, ERR_INVALID, "there is no setting '%.40s'", key);
+		return err_set(e, ERR_INVALID, "there is no such setting; did you mean '%s'?",
+			       guess);
+	return err_set(e, ERR_INVALID, "there is no such setting");
 }
 
 void settings_variable(char ret[64], const struct setting_row *row)

@@ -74,7 +74,10 @@ struct settings {
 int settings_default(struct settings *s, struct err *e) MUST_USE;
 void settings_done(struct settings *s);
 
-/* By key; ERR_INVALID also when there is no such key.  On failure nothing has changed. */
+/*
+ * By key; ERR_INVALID also when there is no such key.  On failure nothing has changed, and the
+ * error does not name the key: only the caller knows what the user wrote, a flag or a variable.
+ */
 int settings_set(struct settings *s, const char *key, const char *text, const char *origin,
 		 struct err *e) MUST_USE;
 const struct setting_row *settings_find(const char *key); /* NULL: no such key */

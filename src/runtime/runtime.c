@@ -1,5 +1,7 @@
 #include "runtime/runtime.h"
 
+#include "base/nearest.h"
+
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -45,6 +47,37 @@ const struct runtime *runtime_find(const char *name)
 	while (len && strchr(blanks, name[len - 1]))
 		len--;
 	return find(name, len);
+}
+
+enum { NAMES_MAX = 64 };
+
+static const char *listed(const void *list, size_t i)
+{
+	return ((const char *const *)list)[i];
+}
+
+const char *runtime_nearest(const char *name)
+{
+	const char *names[NAMES_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; runtimes[i] && count < NAMES_MAX; i++) {
+		names[count++] = runtimes[i]->name;
+		for (const char *const *alias = runtimes[i]->aliases; *alias && count < NAMES_MAX;
+		     alias++)
+			names[count++] = *alias;
+	}
+	return nearest_name(name, listed, names, count);
+}
+
+int runtime_unknown(const char *name, struct err *e)
+{
+	const char *guess = runtime_nearest(name);
+
+	if (guess)
+		return err_set(e, ERR_INVALID, "unknown language '%.40s'; did you mean '%s'?", name,
+			       guess);
+	return err_set(e, ERR_INVALID, "unknown language '%.40s' (see 'vial languages')", name);
 }
 
 /* ---- by file --------------------------------------------------------------------------- */

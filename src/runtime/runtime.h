@@ -64,6 +64,10 @@ extern const struct runtime *const runtimes[]; /* NULL-terminated, sorted by nam
 
 /* By name or alias, any case, surrounding blanks ignored; NULL: unknown. */
 const struct runtime *runtime_find(const char *name);
+/* The name or alias that was probably meant by one that is unknown; NULL: none is near. */
+const char *runtime_nearest(const char *name);
+/* ERR_INVALID for a name that is unknown, with a guess. */
+int runtime_unknown(const char *name, struct err *e);
 /* By extension; by the #! line where there is none or two languages share it.  NULL: unknown. */
 const struct runtime *runtime_by_file(const char *path);
 

@@ -428,12 +428,18 @@ static int create_job(struct reader *r)
 	bool is_image = named && strpbrk(name, ":/");
 	r->f->hint = is_image ? "make one (vial env build NAME --image IMAGE), restart the daemon"
 			      : "GET /v1/environments lists what there is";
+	if (!env && !named && !runtime_find(name)) {
+		const char *guess = runtime_nearest(name);
+
+		return failure_at(r->f, field, "unknown language '%.40s'%s%s%s", name,
+				  guess ? "; did you mean '" : "", guess ? guess : "",
+				  guess ? "'?" : "");
+	}
 	if (!env)
 		return failure_at(r->f, field,
 				  is_image ? "no environment is made of the image '%.80s'"
 				  : named  ? "'%.40s' is not an environment here"
-				  : runtime_find(name) ? "'%.40s' is not installed here"
-						       : "unknown language '%.40s'",
+					   : "'%.40s' is not installed here",
 				  name);
 	if (vial_job_create(&r->job, r->host, env->tool.runtime->name, &error) < 0)
 		return refused(r->f, field, &error);

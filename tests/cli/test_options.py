@@ -25,6 +25,16 @@ class Refuses(cli.Case):
         self.assertNotIn("did you mean", done.stderr)
         self.refuses("-x", "a.py", says="unknown option -x")
 
+    def test_unknown_languages_and_guesses_what_was_meant(self):
+        self.refuses("-l", "pyton", "-c", "1", says="'pyton'; did you mean 'python'?")
+        self.refuses("-l", "cobol", "-c", "1", says="'cobol' (see 'vial env list')")
+
+    def test_a_wrong_setting_is_named_as_it_was_written(self):
+        for words, says in ((("--log-level", "x"), "vial: --log-level: 'x' is none of"),
+                            (("--set", "log_level=x"), "vial: --set: log_level: 'x' is none of"),
+                            (("--set", "log_levl=x"), "vial: --set: log_levl: there is no such")):
+            self.assert_usage(self.vial("serve", *words), says, hint="Try 'vial serve --help'.")
+
     def test_values_that_are_missing_or_too_many(self):
         self.refuses("--timeout", says="--timeout needs a value: --timeout TIME")
         self.refuses("-t", says="-t needs a value: -t TIME")

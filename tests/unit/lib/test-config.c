@@ -141,7 +141,7 @@ TEST(the_environment_comes_before_the_file_and_flags_before_both)
 	CHECK_OK(config_limits(&lim, c, &e));
 	CHECK(lim.memory_bytes == 128u << 20);
 	CHECK(config_set(c, "quue", "7", "--set", &e) < 0);
-	CHECK_STR(e.msg, "there is no setting 'quue'; did you mean 'queue'?");
+	CHECK_STR(e.msg, "there is no such setting; did you mean 'queue'?");
 }
 
 TEST(what_is_in_effect_can_be_handed_to_another_process)

@@ -46,6 +46,28 @@ TEST(names_are_found_in_any_case_and_with_blanks)
 		CHECK(!runtime_find(unknown[i]));
 }
 
+TEST(a_typing_error_is_told_from_a_language_there_is_not)
+{
+	static const char *const guesses[][2] = {
+		{ "pyton", "python" }, { "javascrpt", "javascript" },
+		{ "rby", "ruby" },     { "cobol", NULL },
+		{ "x", NULL },         { "", NULL }
+	};
+	struct err e = { 0 };
+
+	for (size_t i = 0; i < sizeof(guesses) / sizeof(guesses[0]); i++) {
+		const char *guess = runtime_nearest(guesses[i][0]);
+
+		CHECK(!guess == !guesses[i][1]);
+		if (guess && guesses[i][1])
+			CHECK_STR(guess, guesses[i][1]);
+	}
+	CHECK(runtime_unknown("pyton", &e) < 0);
+	CHECK_STR(e.msg, "unknown language 'pyton'; did you mean 'python'?");
+	CHECK(runtime_unknown("cobol", &e) < 0);
+	CHECK_STR(e.msg, "unknown language 'cobol' (see 'vial languages')");
+}
+
 /* ---- files ----------------------------------------------------------------------------- */
 
 static const char *name_of(const char *path)

@@ -98,6 +98,8 @@ TEST(an_environment_is_named_instead_of_a_language)
 	CHECK(p.f.hint);
 	CHECK_REFUSED("{\"language\":\"go\",\"code\":\"1\"}", "language", "not installed");
 	CHECK_REFUSED("{\"language\":\"klingon\",\"code\":\"1\"}", "language", "unknown language");
+	CHECK_REFUSED("{\"language\":\"pyton\",\"code\":\"1\"}", "language",
+		      "did you mean 'python'?");
 	CHECK_REFUSED("{\"code\":\"1\"}", "language", "must be given");
 	CHECK_REFUSED("{\"language\":7,\"code\":\"1\"}", "language", "a string, not a number");
 }
