@@ -13,9 +13,10 @@
  *
  * All of it by calls that are made for it (trace.h): nothing of the guest runs while somebody has
  * power.  The go-between has the guest's memory, so that there is one copy of it, and no
- * restartable sequence; the branch is born with nothing left to give up.  The guest is as it
- * was until the keeper says that it shall end: then the branches go on, and it is killed.  So
- * nobody lives in the sandbox above theirs but its pid 1, and no branch is above another.
+ * restartable sequence; the branch is born with nothing left to give up.  One of them, who is the
+ * guest as its caller sees it, has that very memory and no copy.  The guest is as it was until the
+ * keeper says that it shall end: then the branches go on, and it is killed.  So nobody lives in
+ * the sandbox above theirs but its pid 1, and no branch is above another.
  */
 #include "base/err.h"
 #include "engine/cgroup.h"
@@ -32,28 +33,38 @@ enum graft_fd { /* of a branch */
 	GRAFT_FDS_MAX = GRAFT_ENTRIES + CGROUP_ENTRIES,
 };
 
-enum { GRAFT_STREAMS = 4 }; /* GRAFT_IN to GRAFT_CONTROL */
+enum { GRAFT_STREAMS = 4, GRAFT_PATH = 112 }; /* GRAFT_IN to GRAFT_CONTROL */
 
 struct graft_plan {
 	pid_t pid;
 	ino_t streams[GRAFT_STREAMS]; /* what the guest has of these */
-	const char *workspace;
+	char workspace[GRAFT_PATH];
 };
 
 enum graft_kind {
-	GRAFT_READY,  /* from the grafter: it is stopped, and all that it has can be carried over.
-		       * No call is made for it before the first GRAFT_BRANCH: it must be alone by
-		       * then, or whoever has its memory, too, could put others in their place */
-	GRAFT_BRANCH, /* to it: make one, with the descriptors above.  From it: done, with two
-		       * pidfds: the branch, and the go-between, which has ended */
-	GRAFT_COMMIT, /* to it: let them go, and end the guest */
-	GRAFT_FAILED, /* from it: the guest goes on as if nothing had been, and no branch is left */
+	GRAFT_BEGIN,   /* to the grafter: stop this guest */
+	GRAFT_STOPPED, /* from it */
+	GRAFT_PREPARE, /* to it: it is alone.  No call is made for it before: who has its memory,
+			* too, could put others in their place */
+	GRAFT_BRANCH,  /* to it: make one, with the descriptors above.  From it: done, with two
+			* pidfds: the branch, and the go-between, which has ended */
+	GRAFT_COMMIT,  /* to it: let them go, and end the guest */
+	GRAFT_DONE,    /* from it: so it is, and it waits for the next */
+	GRAFT_FAILED,  /* from it: the guest goes on as if nothing had been; no branch is left */
 };
 
 struct graft_message {
 	enum graft_kind kind;
-	struct err err;
+	union {
+		struct graft_plan plan;  /* GRAFT_BEGIN */
+		struct {                 /* GRAFT_BRANCH */
+			uint32_t number; /* which it is, of the caller's choice */
+			bool is_moved;   /* it has the guest's memory itself, which is let go of by
+					  * the guest's end: one of them can */
+		} branch;
+		struct err err; /* GRAFT_FAILED */
+	};
 };
 
-/* The grafter: serves on the channel until it is closed or COMMIT is done; an exit status. */
-int graft_main(const struct graft_plan *plan, int channel);
+/* The grafter: serves on the channel until it is closed; an exit status. */
+int graft_main(int channel);

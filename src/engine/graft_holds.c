@@ -13,7 +13,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,12 +31,31 @@ DEFINE_CLEANUP(FILE *, close_text)
 
 enum { MEM_MAJOR = 1 }; /* null, zero, full, random, urandom */
 
-static FILE *open_text(pid_t pid, const char *name)
+/* A file of a few lines, at once: the kernel makes it anew for whoever asks in pieces. */
+static int read_text(char *ret, size_t size, pid_t pid, const char *name, struct err *e)
 {
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	return fopen(path, "re");
+	auto_close int fd = SYS(open, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : SYS(read, fd, ret, size - 1);
+	if (n < 0)
+		return err_sys(e, "%s", name);
+	ret[n] = '\0';
+	return 0;
+}
+
+/* What stands behind a name at the beginning of a line. */
+static const char *find_line(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = text; at; at = strchr(at, '\n')) {
+		at += *at == '\n';
+		if (strncmp(at, name, len) == 0)
+			return at + len;
+	}
+	return NULL;
 }
 
 static int open_root(pid_t pid, struct err *e)
@@ -60,15 +78,14 @@ static int look_up(int root, const char *path)
 
 /* ---- threads, memory ------------------------------------------------------------------- */
 
-static int check_threads(const struct graft_plan *plan, struct err *e)
+int holds_check_threads(const struct graft_plan *plan, struct err *e)
 {
-	AUTO(close_textp) FILE *f = open_text(plan->pid, "status");
-	char line[256];
-	long threads = 0;
+	char text[4096];
 
-	while (f && fgets(line, sizeof(line), f))
-		if (strncmp(line, "Threads:", 8) == 0)
-			threads = strtol(line + 8, NULL, 10);
+	if (read_text(text, sizeof(text), plan->pid, "status", e) < 0)
+		return -1;
+	const char *number = find_line(text, "Threads:");
+	long threads = number ? strtol(number, NULL, 10) : 0;
 	if (threads == 1)
 		return 0;
 	return err_set(e, ERR_DENIED, "%ld threads are running: a fork has only one", threads);
@@ -89,12 +106,16 @@ static bool is_table(int root, const char *path, unsigned long inode)
 
 static int check_memory(int root, const struct graft_plan *plan, struct err *e)
 {
-	AUTO(close_textp) FILE *f = open_text(plan->pid, "maps");
+	static char buffer[16384];
+	char name[40];
 	auto_free char *line = NULL;
 	size_t size = 0;
 
+	(void)snprintf(name, sizeof(name), "/proc/%d/maps", plan->pid);
+	AUTO(close_textp) FILE *f = fopen(name, "re");
 	if (!f)
 		return err_sys(e, "maps");
+	(void)setvbuf(f, buffer, _IOFBF, sizeof(buffer));
 	while (getline(&line, &size, f) > 0) {
 		char perms[5] = "";
 		unsigned long inode = 0;
@@ -127,22 +148,19 @@ static int add(struct holds *h, int fd, struct hold **ret, struct err *e)
 
 static int read_info(struct hold *hold, pid_t pid, struct err *e)
 {
-	char name[40], line[128];
-	long long offset = 0;
-	unsigned flags = 0;
+	char name[40], text[4096];
 
 	(void)snprintf(name, sizeof(name), "fdinfo/%d", hold->fd);
-	AUTO(close_textp) FILE *f = open_text(pid, name);
-	if (!f)
-		return err_sys(e, "%s", name);
-	while (fgets(line, sizeof(line), f)) {
-		(void)sscanf(line, "pos: %lld", &offset);
-		(void)sscanf(line, "flags: %o", &flags);
-		(void)sscanf(line, "eventfd-count: %" SCNx64, &hold->event);
-		(void)sscanf(line, "eventfd-id: %" SCNu64, &hold->event_id);
-	}
-	hold->offset = offset;
-	hold->flags = (int)flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY);
+	if (read_text(text, sizeof(text), pid, name, e) < 0)
+		return -1;
+	const char *offset = find_line(text, "pos:"), *flags = find_line(text, "flags:");
+	const char *count = find_line(text, "eventfd-count:"), *id = find_line(text, "eventfd-id:");
+	if (!offset || !flags)
+		return err_set(e, ERR_BUG, "%s: %.100s", name, text);
+	hold->offset = strtoll(offset, NULL, 10);
+	hold->flags = (int)strtoul(flags, NULL, 8) & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY);
+	hold->event = count ? strtoull(count, NULL, 16) : 0;
+	hold->event_id = id ? strtoull(id, NULL, 10) : 0;
 	return 0;
 }
 
@@ -252,8 +270,8 @@ int holds_read(struct holds *ret, const struct graft_plan *plan, struct err *e)
 	*ret = (struct holds){ .count = 0 };
 	if (root < 0)
 		return -1;
-	if (check_threads(plan, e) < 0 || check_memory(root, plan, e) < 0 ||
-	    read_descriptors(ret, root, plan, e) < 0 || read_cwd(ret, plan, e) < 0) {
+	if (check_memory(root, plan, e) < 0 || read_descriptors(ret, root, plan, e) < 0 ||
+	    read_cwd(ret, plan, e) < 0) {
 		holds_done(ret);
 		return -1;
 	}

@@ -25,6 +25,7 @@ struct holds {
 	bool is_dumpable;
 };
 
+int holds_check_threads(const struct graft_plan *plan, struct err *e) MUST_USE;
 /* ERR_DENIED: something cannot be carried over, and which. */
 int holds_read(struct holds *ret, const struct graft_plan *plan, struct err *e) MUST_USE;
 void holds_done(struct holds *h);

@@ -8,10 +8,8 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-#define STOP_SYSCALL (SIGTRAP | 0x80)
-
 enum {
-	OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL,
+	OPTIONS = PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL,
 	TRIES = 1000,
 	TRY_US = 200,
 	STOPS_MAX = 64, /* of other kinds, before we give up */
@@ -83,11 +81,12 @@ static int check_instruction(const struct tracee *t, struct err *e)
 	return 0;
 }
 
-/* rbx: the rows.  Until one has no number: its arguments, the call, its answer, the next. */
+/* rbx: the rows.  Until one has no number, or fails that must not: its arguments, the call, its
+ * answer, the next. */
 static const unsigned char batch_code[] = {
 	0x48, 0x8b, 0x03,       /* mov rax, [rbx] */
 	0x48, 0x83, 0xf8, 0xff, /* cmp rax, -1 */
-	0x74, 0x24,             /* je end */
+	0x74, 0x2f,             /* je end */
 	0x48, 0x8b, 0x7b, 0x08, /* mov rdi, [rbx + 8] */
 	0x48, 0x8b, 0x73, 0x10, /* mov rsi, [rbx + 16] */
 	0x48, 0x8b, 0x53, 0x18, /* mov rdx, [rbx + 24] */
@@ -96,10 +95,17 @@ static const unsigned char batch_code[] = {
 	0x4c, 0x8b, 0x4b, 0x30, /* mov r9, [rbx + 48] */
 	0x0f, 0x05,             /* syscall */
 	0x48, 0x89, 0x43, 0x38, /* mov [rbx + 56], rax */
-	0x48, 0x83, 0xc3, 0x40, /* add rbx, 64 */
-	0xeb, 0xd3,             /* jmp to the beginning */
+	0x48, 0x85, 0xc0,       /* test rax, rax */
+	0x79, 0x06,             /* jns next */
+	0x80, 0x7b, 0x40, 0x00, /* cmp byte [rbx + 64], 0 */
+	0x75, 0x06,             /* jne end */
+	0x48, 0x83, 0xc3, 0x48, /* next: add rbx, 72 */
+	0xeb, 0xc8,             /* jmp to the beginning */
 	0xcc,                   /* end: int3 */
 };
+
+_Static_assert(sizeof(struct trace_row) == 72 && offsetof(struct trace_row, must) == 64,
+	       "as the instructions have it");
 
 static void set_batch(struct user_regs_struct *regs, uint64_t at)
 {
@@ -157,7 +163,7 @@ static int switch_off_rseq(struct tracee *t, struct err *e)
 
 static int hold(struct tracee *t, struct err *e)
 {
-	const uint64_t all = ~(1ull << (SIGTRAP - 1)); /* which is how a batch ends */
+	const uint64_t all = ~(1ull << (SIGTRAP - 1)); /* which is how calls end */
 
 	if (ask(PTRACE_GETREGS, t->pid, 0, (uintptr_t)&t->regs) < 0 ||
 	    ask(PTRACE_GETSIGMASK, t->pid, sizeof(t->mask), (uintptr_t)&t->mask) < 0)
@@ -199,27 +205,26 @@ int trace_stop(struct tracee *ret, pid_t pid, struct err *e)
 
 /* ---- calls ----------------------------------------------------------------------------- */
 
+/* A step over the instruction is one stop; the way in and the way out would be two. */
 static int await_call(struct tracee *t, pid_t *ret_child, struct err *e)
 {
-	int status;
+	for (;;) {
+		unsigned long child;
+		int status;
 
-	for (int i = 0; i < 2; i++) {
-		if (ask(PTRACE_SYSCALL, t->pid, 0, 0) < 0)
+		if (ask(PTRACE_SINGLESTEP, t->pid, 0, 0) < 0)
 			return err_sys(e, "trace");
 		if (await(t, &status, e) < 0)
 			return -1;
-		if (ret_child && is_event(status, PTRACE_EVENT_CLONE)) {
-			unsigned long child;
-			if (ask(PTRACE_GETEVENTMSG, t->pid, 0, (uintptr_t)&child) < 0)
-				return err_sys(e, "trace");
-			*ret_child = (pid_t)child;
-			i--;
-			continue;
-		}
-		if (WSTOPSIG(status) != STOP_SYSCALL)
+		if (!ret_child || !is_event(status, PTRACE_EVENT_CLONE)) {
+			if (status >> 16 == 0 && WSTOPSIG(status) == SIGTRAP)
+				return 0;
 			return err_set(e, ERR_SYS, "trace: an unexpected stop (%#x)", status);
+		}
+		if (ask(PTRACE_GETEVENTMSG, t->pid, 0, (uintptr_t)&child) < 0)
+			return err_sys(e, "trace");
+		*ret_child = (pid_t)child;
 	}
-	return 0;
 }
 
 static int make_call(long *ret, struct tracee *t, const struct trace_call *call, pid_t *ret_child,
@@ -270,6 +275,7 @@ void trace_add(struct trace_batch *b, const char *name, const struct trace_call 
 	row->nr = (uint64_t)call->nr;
 	memcpy(row->args, call->args, sizeof(row->args));
 	row->said = -ENOSYS;
+	row->must = name != NULL;
 	b->names[b->count++] = name;
 }
 

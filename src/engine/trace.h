@@ -47,18 +47,20 @@ int trace_do(long *ret, struct tracee *t, const char *what, const struct trace_c
  * on a busy host.  They are made by a few instructions of ours, at `at` in memory of its own that
  * nobody else can write to, on a process without restartable sequences.
  */
-enum { TRACE_BATCH_MAX = 96 };
+enum { TRACE_BATCH_MAX = 192 };
 struct trace_batch {
 	unsigned char code[64];
 	struct trace_row {
 		uint64_t nr, args[6];
 		int64_t said;
+		uint64_t must; /* succeed, or nothing is done after it */
 	} rows[TRACE_BATCH_MAX + 1];
 	const char *names[TRACE_BATCH_MAX]; /* what failed; NULL: it may */
 	size_t count;
 };
 void trace_add(struct trace_batch *b, const char *name, const struct trace_call *call);
-/* Does all of them, then tells of the first that failed.  Empties it. */
+/* Does all of them, or those up to the first that failed, and tells of that.  Empties it; what they
+ * answered stays in their rows. */
 int trace_run(struct tracee *t, uint64_t at, struct trace_batch *b, struct err *e) MUST_USE;
 
 /* A call of clone(); the child is held, too, and looks as its parent did. */

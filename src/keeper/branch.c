@@ -1,7 +1,7 @@
 /*
  * branch - a live guest becomes several (engine/graft.h).
  *
- *   grafter started, guest stopped ─► slots below its own ─► one branch after the other ─► commit
+ *   guest stopped by a grafter ─► slots below its own ─► a branch in each that is there ─► commit
  *
  * Until the last step the guest is only held up: whatever fails, it goes on.  After it there is
  * nobody in its sandbox but pid 1, which stays for the branches' sake: their namespaces are below.
@@ -33,14 +33,14 @@ struct branches {
 	struct cell *origin;
 	struct wire_fork fork;
 	struct cell *cells[WIRE_BRANCHES_MAX];
-	int pidfds[WIRE_BRANCHES_MAX];
+	bool is_ordered[WIRE_BRANCHES_MAX];
+	int pidfds[WIRE_BRANCHES_MAX]; /* -1: it is not made yet */
 	unsigned cell_count, made_count;
 	int grafter; /* pidfd */
-	int channel;
+	int channel; /* to it */
 	int copies[BOX_COPIES];
 	struct watch channel_watch, end_watch;
 	struct timer overdue;
-	bool is_begun; /* all slots are there, and the first branch is ordered */
 	bool is_committed;
 	struct err why; /* that it was given up */
 };
@@ -58,7 +58,7 @@ static void release(struct branches *b)
 		(void)pidfd_send_signal(b->grafter, SIGKILL, NULL, 0);
 		(void)keeper_reap(&b->grafter, NULL, NULL, NULL);
 	}
-	for (unsigned i = 0; i < b->made_count; i++) {
+	for (unsigned i = 0; i < b->fork.count; i++) {
 		struct guest guest = { .pidfd = b->pidfds[i] };
 		guest_done(&guest);
 	}
@@ -101,7 +101,7 @@ void branches_give_up(struct branches *b, const struct err *why)
 	if (b->why.code != ERR_NONE)
 		return;
 	b->why = *why;
-	/* It puts the guest right, and ends; then all are told. */
+	/* It puts the guest right, and says so; then all are told. */
 	(void)shutdown(b->channel, SHUT_WR);
 }
 
@@ -116,6 +116,28 @@ static void on_overdue(struct timer *t)
 	fail_all(b);
 }
 
+/* To start one is a fork of ours, and a good part of what a small session's fork costs. */
+static void keep_grafter(struct branches *b)
+{
+	struct keeper *k = b->keeper;
+
+	if (k->grafter >= 0)
+		return;
+	loop_unwatch(k->loop, &b->channel_watch);
+	loop_unwatch(k->loop, &b->end_watch);
+	k->grafter = take_fd(&b->grafter);
+	k->grafter_channel = take_fd(&b->channel);
+}
+
+void grafter_end(struct keeper *k)
+{
+	closep(&k->grafter_channel);
+	if (k->grafter < 0)
+		return;
+	(void)pidfd_send_signal(k->grafter, SIGKILL, NULL, 0);
+	(void)keeper_reap(&k->grafter, NULL, NULL, NULL);
+}
+
 /* They go on by themselves; the guest is dead by the grafter's hand. */
 static void finish(struct branches *b)
 {
@@ -125,7 +147,8 @@ static void finish(struct branches *b)
 
 	memcpy(cells, b->cells, sizeof(cells));
 	memcpy(pidfds, b->pidfds, sizeof(pidfds));
-	b->made_count = 0;
+	memset(b->pidfds, -1, sizeof(b->pidfds));
+	keep_grafter(b);
 	release(b);
 	cell_park(origin);
 	for (unsigned i = 0; i < count; i++)
@@ -136,15 +159,10 @@ static void on_grafter_end(struct watch *w, uint32_t events)
 {
 	struct branches *b = holder_of(w, struct branches, end_watch);
 	struct cell *lost = b->is_committed ? b->origin : NULL;
-	int code = -1;
 
 	(void)events;
 	loop_unwatch(b->keeper->loop, w);
-	(void)keeper_reap(&b->grafter, &code, NULL, NULL);
-	if (b->is_committed && code == 0) {
-		finish(b);
-		return;
-	}
+	(void)keeper_reap(&b->grafter, NULL, NULL, NULL);
 	if (b->why.code == ERR_NONE)
 		err_set(&b->why, ERR_SYS, "whoever was to fork it died");
 	fail_all(b);
@@ -187,9 +205,11 @@ static int check_alone(const struct branches *b, struct err *e)
 
 static int make_slots(struct branches *b, struct err *e)
 {
+	const struct graft_message prepare = { .kind = GRAFT_PREPARE };
 	struct box_above above = { .box = b->origin->box };
 
-	if (check_alone(b, e) < 0 || open_copies(b, e) < 0)
+	if (check_alone(b, e) < 0 || open_copies(b, e) < 0 ||
+	    message_send(b->channel, &prepare, sizeof(prepare), NULL, 0, e) < 0)
 		return -1;
 	memcpy(above.copies, b->copies, sizeof(above.copies));
 	for (unsigned i = 0; i < b->fork.count; i++) {
@@ -201,10 +221,11 @@ static int make_slots(struct branches *b, struct err *e)
 	return 0;
 }
 
-static int order_branch(struct branches *b, struct err *e)
+static int order_branch(struct branches *b, unsigned i, struct err *e)
 {
-	const struct graft_message msg = { .kind = GRAFT_BRANCH };
-	struct cell *cell = b->cells[b->made_count];
+	/* The first is the session itself, and has its memory; the others have copies. */
+	const struct graft_message msg = { .kind = GRAFT_BRANCH, .branch = { i, i == 0 } };
+	struct cell *cell = b->cells[i];
 	int fds[GRAFT_FDS_MAX], *streams = &fds[GRAFT_IN];
 
 	memset(fds, -1, sizeof(fds));
@@ -215,9 +236,10 @@ static int order_branch(struct branches *b, struct err *e)
 		failed = message_send(
 			b->channel, &msg, sizeof(msg), fds,
 			GRAFT_ENTRIES + cgroup_entries(fds + GRAFT_ENTRIES, cell->cgroup, true), e);
-	for (int i = 0; i < GRAFT_STREAMS; i++)
-		if (streams[i] >= 0)
-			(void)close(streams[i]);
+	for (int k = 0; k < GRAFT_STREAMS; k++)
+		if (streams[k] >= 0)
+			(void)close(streams[k]);
+	b->is_ordered[i] = true;
 	return failed;
 }
 
@@ -225,27 +247,22 @@ void branches_advance(struct branches *b)
 {
 	struct err e;
 
-	for (unsigned i = 0; i < b->cell_count; i++)
-		if (!b->cells[i]->has_slot)
-			return;
-	if (b->is_begun || b->cell_count < b->fork.count || b->why.code != ERR_NONE)
-		return;
-	b->is_begun = true;
-	if (order_branch(b, &e) < 0)
-		branches_give_up(b, &e);
+	for (unsigned i = 0; i < b->cell_count && b->why.code == ERR_NONE; i++)
+		if (b->cells[i]->has_slot && !b->is_ordered[i] && order_branch(b, i, &e) < 0)
+			branches_give_up(b, &e);
 }
 
-static int take_branch(struct branches *b, const int *fds, size_t count, struct err *e)
+static int take_branch(struct branches *b, unsigned i, const int *fds, size_t count, struct err *e)
 {
 	const struct graft_message commit = { .kind = GRAFT_COMMIT };
 
-	if (count != 2)
-		return err_set(e, ERR_BUG, "branch: %zu descriptors", count);
+	if (count != 2 || i >= b->cell_count || b->pidfds[i] >= 0)
+		return err_set(e, ERR_BUG, "branch %u: %zu descriptors", i, count);
 	struct guest between = { .pidfd = fds[1] };
 	guest_done(&between);
-	b->pidfds[b->made_count++] = fds[0];
-	if (b->made_count < b->fork.count)
-		return order_branch(b, e);
+	b->pidfds[i] = fds[0];
+	if (++b->made_count < b->fork.count)
+		return 0;
 	loop_unwatch(b->keeper->loop, &b->origin->guest_watch); /* its end is ours to tell now */
 	b->is_committed = true;
 	return message_send(b->channel, &commit, sizeof(commit), NULL, 0, e);
@@ -266,15 +283,20 @@ static void on_channel(struct watch *w, uint32_t events)
 		return;
 	}
 	switch (msg.kind) {
-	case GRAFT_READY:
+	case GRAFT_STOPPED:
 		done = b->why.code == ERR_NONE ? make_slots(b, &e) : 0;
 		break;
 	case GRAFT_BRANCH:
-		done = take_branch(b, fds, count, &e);
+		done = take_branch(b, msg.branch.number, fds, count, &e);
 		break;
+	case GRAFT_DONE:
+		finish(b);
+		return;
 	default:
 		if (b->why.code == ERR_NONE)
 			b->why = msg.err;
+		fail_all(b);
+		return;
 	}
 	if (done < 0)
 		branches_give_up(b, &e);
@@ -282,7 +304,7 @@ static void on_channel(struct watch *w, uint32_t events)
 
 /* ---- its beginning --------------------------------------------------------------------- */
 
-_Noreturn static void grafter(const struct graft_plan *plan, int channel)
+_Noreturn static void grafter(int channel)
 {
 	int keep[] = { channel };
 	struct err e;
@@ -290,31 +312,63 @@ _Noreturn static void grafter(const struct graft_plan *plan, int channel)
 	(void)prctl(PR_SET_NAME, "vial-grafter", 0, 0, 0);
 	if (fds_close_except(3, keep, 1, &e) < 0)
 		_exit(125);
-	_exit(graft_main(plan, channel));
+	_exit(graft_main(channel));
 }
 
 static int start_grafter(struct branches *b, struct err *e)
 {
-	struct cell *origin = b->origin;
-	struct graft_plan plan = { .pid = keeper_pid(origin->guest.pidfd),
-				   .workspace = origin->nest->job->workdir };
 	struct clone_args args = {
 		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
 		.pidfd = (uintptr_t)&b->grafter,
 	};
-	struct loop *loop = b->keeper->loop;
 	int pair[2];
 
-	memcpy(plan.streams, origin->streams, sizeof(plan.streams));
 	if (SYS(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "grafter");
 	b->channel = pair[0];
 	pid_t pid = SYS(sys_clone3, &args);
 	if (pid == 0)
-		grafter(&plan, pair[1]);
+		grafter(pair[1]);
 	(void)close(pair[1]);
-	if (pid < 0)
-		return err_sys(e, "grafter");
+	return pid < 0 ? err_sys(e, "grafter") : 0;
+}
+
+static int send_plan(struct branches *b, struct err *e)
+{
+	struct cell *origin = b->origin;
+	struct graft_message msg = { .kind = GRAFT_BEGIN };
+
+	msg.plan.pid = keeper_pid(origin->guest.pidfd);
+	memcpy(msg.plan.streams, origin->streams, sizeof(msg.plan.streams));
+	if ((size_t)snprintf(msg.plan.workspace, sizeof(msg.plan.workspace), "%s",
+			     origin->nest->job->workdir) >= sizeof(msg.plan.workspace))
+		return err_set(e, ERR_LIMIT, "%.100s: too long", origin->nest->job->workdir);
+	return message_send(b->channel, &msg, sizeof(msg), NULL, 0, e);
+}
+
+/* One that waits, or another. */
+static int engage_grafter(struct branches *b, struct err *e)
+{
+	struct keeper *k = b->keeper;
+
+	if (k->grafter >= 0) {
+		b->grafter = take_fd(&k->grafter);
+		b->channel = take_fd(&k->grafter_channel);
+		if (send_plan(b, e) == 0)
+			return 0;
+		closep(&b->channel);
+		(void)pidfd_send_signal(b->grafter, SIGKILL, NULL, 0);
+		(void)keeper_reap(&b->grafter, NULL, NULL, NULL);
+	}
+	return start_grafter(b, e) < 0 || send_plan(b, e) < 0 ? -1 : 0;
+}
+
+static int begin(struct branches *b, struct err *e)
+{
+	struct loop *loop = b->keeper->loop;
+
+	if (engage_grafter(b, e) < 0)
+		return -1;
 	b->channel_watch = (struct watch){ .fd = b->channel, .on_ready = on_channel };
 	b->end_watch = (struct watch){ .fd = b->grafter, .on_ready = on_grafter_end };
 	if (loop_watch(loop, &b->channel_watch, EPOLLIN, e) < 0 ||
@@ -394,7 +448,8 @@ void branches_begin(struct keeper *k, struct cell *origin, const struct wire_for
 				.channel = -1,
 				.copies = { -1, -1, -1 },
 				.overdue.on_due = on_overdue };
+	memset(b->pidfds, -1, sizeof(b->pidfds));
 	origin->branches = b;
-	if (start_grafter(b, &b->why) < 0)
+	if (begin(b, &b->why) < 0)
 		fail_all(b);
 }

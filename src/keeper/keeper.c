@@ -132,6 +132,7 @@ int keeper_run(struct keeper *k, struct err *e)
 	k->nests = calloc(k->environments->count, sizeof(struct nest *));
 	if (!k->nests)
 		return err_sys(e, "keeper");
+	k->grafter = k->grafter_channel = -1;
 	k->server_watch = (struct watch){ .fd = k->server, .on_ready = on_server };
 	int ran = loop_watch(k->loop, &k->server_watch, EPOLLIN, e) < 0
 			  ? -1
@@ -141,6 +142,7 @@ int keeper_run(struct keeper *k, struct err *e)
 	for (size_t i = 0; i < k->environments->count; i++)
 		nest_free(k->nests[i]);
 	spares_end(k);
+	grafter_end(k);
 	helpers_end(k);
 	if (k->has_egress_lease)
 		lease_done(&k->egress_lease);

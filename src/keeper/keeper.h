@@ -37,6 +37,7 @@ struct keeper {
 	size_t cell_count;
 	struct spare spares[KEEPER_SPARES_MAX]; /* by age, the eldest first */
 	size_t spare_count;
+	int grafter, grafter_channel; /* one that waits for the next fork: pidfd; -1: none */
 	struct helper *helpers;
 	unsigned helper_count;
 	struct lease egress_lease; /* the uid of egress proxies, */
@@ -194,6 +195,7 @@ void branches_advance(struct branches *b); /* the slot of one of them is ready *
 /* One of them, or its origin, is lost; the others are told when all is cleared away. */
 void branches_give_up(struct branches *b, const struct err *why);
 void branches_free(struct branches *b); /* at once: whoever was stopped for it dies; NULL is fine */
+void grafter_end(struct keeper *k);     /* of the one that waits, if there is one */
 
 /* Of cell.c, for it: */
 int cell_create_below(struct cell **ret, struct branches *b, struct cell *origin, uint32_t id,
