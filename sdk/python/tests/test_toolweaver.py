@@ -1,8 +1,14 @@
 """vial.toolweaver: every example of its document, and what its users rely on."""
 import asyncio
+import collections
+import datetime
+import decimal
+import fractions
+import uuid
 
 import pytest
 
+from vial import Opaque
 from vial.toolweaver import (
     ProgrammaticToolExecutor,
     ResourceLimits,
@@ -14,6 +20,7 @@ from vial.toolweaver import (
     ToolParameter,
     create_sandbox,
     execute_programmatic_code,
+    literal,
 )
 
 
@@ -32,7 +39,40 @@ def test_values():
     assert execute("result = 1 + 2") == 3
     assert execute("y = 1") is None
     assert execute("async def __main__():\n    return 'done'") == "done"
-    assert execute("return (1, 2)") == [1, 2]
+
+
+@pytest.mark.parametrize("value", [
+    (1, 2), (), {1, 2}, set(), frozenset({"a"}), b"\x00'\"", bytearray(b"x"), 1 + 2j, float("-inf"),
+    {"a": (1, {2})}, {1: "one", (1, 2): None}, [1, ...], datetime.datetime(2024, 1, 2, 3, 4, 5),
+    datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc), datetime.timedelta(days=-1),
+    decimal.Decimal("1.10"), fractions.Fraction(1, 3), uuid.UUID(int=1), range(1, 9, 2),
+    collections.OrderedDict(a=1), collections.deque([1, 2]), "\u00e9\n'\"", 2 ** 80, None, True])
+def test_values_that_json_does_not_have(value):
+    code = "import collections, datetime, decimal, fractions, uuid\nreturn value"
+    got = execute(code, {"value": value})
+    assert got == value
+    assert type(got) is (dict if isinstance(value, dict) else type(value))
+
+
+def test_text_that_is_no_value_stays_text():
+    for text in ("set(range(10**12))", "bytearray(10**12)", "(" * 5000, "__import__('os')", "1 + 1",
+                 "-" * 5000 + "1", "1" * 5000, "[1", "f(1)", "{[]: 1}", "datetime.date(0, 0, 0)"):
+        with pytest.raises(ValueError):
+            literal.read(text)
+    assert isinstance(execute("return object()"), Opaque)
+
+
+def test_functions_inside_of_data():
+    tools = {"add": lambda x, y: x + y, "more": [lambda x: x * 10]}
+
+    async def main():
+        async with SandboxEnvironment() as sandbox:
+            code = "return tools['add'](1, 2) + tools['more'][0](4)"
+            assert await sandbox.execute_code(code, {"tools": tools}) == 43
+            assert await sandbox.execute_code("return tools['add'](3, 4)") == 7
+            with pytest.raises(TypeError, match="object cannot be given to the sandbox"):
+                await sandbox.execute_code("pass", {"x": [object()]})
+    asyncio.run(main())
 
 
 def test_asynchronous_code_and_functions():
@@ -216,3 +256,27 @@ def test_large_values(daemon):
                 await sandbox.execute_code("return 'x' * 20_000_000")
             assert await sandbox.execute_code("return 1") == 1
     asyncio.run(main())
+
+
+def test_builtin_exceptions_of_more_than_a_text():
+    with pytest.raises(UnicodeDecodeError, match="can't decode byte 0xff in position 0"):
+        execute(r"b'\xff'.decode()")
+    with pytest.raises(FileNotFoundError) as caught:
+        execute("raise FileNotFoundError(2, 'No such thing', 'name')")
+    assert caught.value.errno == 2 and caught.value.filename == "name"
+
+
+def test_the_older_names_of_limits():
+    assert ResourceLimits().max_duration == 300.0 and ResourceLimits().seconds == 30
+    assert ResourceLimits(max_duration=300.0).seconds == 300.0
+    assert ResourceLimits(max_duration=0.5, timeout_seconds=9).seconds == 0.5
+    with pytest.raises(TimeoutError, match="Execution timeout after 0s"):
+        execute("return 1", limits=ResourceLimits(timeout_seconds=0))
+
+
+def test_an_executors_time_can_be_changed():
+    async def main():
+        executor = ProgrammaticToolExecutor(ToolCatalog(source="test", version="1.0"))
+        executor.timeout = 0.2
+        return await executor.execute("await asyncio.sleep(5)")
+    assert "timeout" in asyncio.run(main())["error"].lower()

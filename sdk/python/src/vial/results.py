@@ -5,11 +5,15 @@ import ast
 import base64
 import builtins
 import inspect
+import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Type
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Type
 
 from .errors import RemoteError
 from .rich import Opaque, Rich
+
+_ERRNO = re.compile(r"\[Errno (\d{1,9})\] (.*?)(?:: ('[^'\\]*'|\"[^\"\\]*\"))?", re.DOTALL)
+_OF_MORE = (UnicodeDecodeError, UnicodeEncodeError, UnicodeTranslateError)  # made of five things
 
 
 @dataclass(frozen=True)
@@ -53,20 +57,33 @@ class ExceptionInfo:
         if self.module in (None, "builtins") and inspect.isclass(kind) \
                 and issubclass(kind, Exception):
             try:
-                made = kind(self._argument(kind))
+                made = self._stand_in(kind) if issubclass(kind, _OF_MORE) \
+                    else kind(*self._arguments(kind))
                 made.__dict__["remote_traceback"] = self.traceback
                 return made
             except TypeError:  # it is not made of one text
                 pass
         return RemoteError(self.type, self.message, self.traceback)
 
-    def _argument(self, kind: Type[Exception]) -> Any:
-        if kind is KeyError:  # whose text is the repr() of what it was made of
-            try:
-                return ast.literal_eval(self.message)
-            except (ValueError, SyntaxError):
-                pass
-        return self.message
+    def _arguments(self, kind: Type[Exception]) -> Tuple[Any, ...]:
+        """What makes one with this text."""
+        told = _ERRNO.fullmatch(self.message) if issubclass(kind, OSError) else None
+        try:
+            if kind is KeyError:  # whose text is the repr() of what it was made of
+                return (ast.literal_eval(self.message),)
+            if told and told[3]:
+                return int(told[1]), told[2], ast.literal_eval(told[3])
+            if told:
+                return int(told[1]), told[2]
+        except (ValueError, SyntaxError):
+            pass
+        return (self.message,)
+
+    def _stand_in(self, kind: Type[Exception]) -> Exception:
+        """One of that type with this text and nothing else."""
+        message = self.message
+        made: Type[Exception] = type(kind.__name__, (kind,), {"__str__": lambda _: message})
+        return made.__new__(made)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, Dict, Generator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Generator, List, Mapping, Optional
 
 from .. import errors
 from .._callbacks import Callback
@@ -11,6 +11,7 @@ from .._default import close_with, default_async, pick_environment
 from ..aio import AsyncSandbox, AsyncSession
 from ..results import Result
 from ..rich import Opaque
+from . import literal
 from .models import ExecutionResult, ResourceLimits, SandboxError, SandboxSecurityError
 from .validation import validate_code
 
@@ -151,7 +152,7 @@ class SandboxEnvironment:
         if isinstance(result.value, Opaque) and result.raw.get("cut"):
             raise ValueError("The value is too large to be returned: more than %d bytes of JSON"
                              % VALUE_MAX)
-        return result.value
+        return _value(result)
 
     async def execute(self, code: str, context: Optional[Mapping[str, Any]] = None
                       ) -> ExecutionResult:
@@ -162,7 +163,7 @@ class SandboxEnvironment:
         except SandboxSecurityError as why:
             return ExecutionResult(False, None, "", "", 0, str(why), "SecurityError")
         result = await self._run(code, context)
-        made = ExecutionResult(result.ok, result.value, result.stdout, result.stderr,
+        made = ExecutionResult(result.ok, _value(result), result.stdout, result.stderr,
                                time.monotonic() - start)
         try:
             self._raise(result)
@@ -179,17 +180,21 @@ class SandboxEnvironment:
         validate_code(code, self.allowed_imports)
 
     async def _run(self, code: str, names: Optional[Mapping[str, Any]]) -> Result:
-        data, callbacks = _split(names or {})
-        self._callbacks = {**self._callbacks, **callbacks}  # names stay, as all state does
-        for name in data:
+        given = _Given(names or {}, len(self._callbacks))
+        self._callbacks = {**self._callbacks, **given.callbacks}  # names stay, as all state does
+        for name in (*given.data, *given.expressions):
             self._callbacks.pop(name, None)
         for attempt in (1, 2):
             session = await self._ready()
             try:
+                if given.expressions:
+                    await session.run(given.program(), mode="script", name="<globals>", policy=None,
+                                      callbacks=self._callbacks)
                 result = await session.run(
-                    code, mode="function", name=STEP, globals=data, callbacks=self._callbacks,
+                    code, mode="function", name=STEP, globals=given.data,
+                    callbacks=self._callbacks,
                     calls_max=self.limits.max_tool_calls, policy=self._policy(),
-                    value_max=VALUE_MAX, timeout=self.limits.seconds)
+                    value_max=VALUE_MAX, timeout=self.limits.enforced)
                 break
             except errors.NotFound:  # it was closed, having been idle for too long
                 self._session = None
@@ -218,10 +223,46 @@ def _message(error: BaseException) -> str:
     return error.message if isinstance(error, SandboxError) else str(error)
 
 
-def _split(names: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Callback]]:
-    """What is data, and what is to be called."""
-    callbacks = {name: value for name, value in names.items() if callable(value)}
-    return {name: value for name, value in names.items() if name not in callbacks}, callbacks
+def _value(result: Result) -> Any:
+    """What the code returned, also where JSON has nothing like it."""
+    told = result.value
+    if isinstance(told, Opaque):
+        try:
+            return literal.read(told.text)
+        except ValueError:
+            return told
+    is_tuple = (result.raw.get("value") or {}).get("type") == "tuple"
+    return tuple(told) if is_tuple and isinstance(told, list) else told
+
+
+class _Given:
+    """Names for the code: what JSON has, what is written as an expression, what is to be called."""
+
+    def __init__(self, names: Mapping[str, Any], number: int) -> None:
+        self.data: Dict[str, Any] = {}
+        self.expressions: Dict[str, str] = {}
+        self.callbacks: Dict[str, Callback] = {}
+        self._number = number
+        for name, value in names.items():
+            if callable(value):
+                self.callbacks[name] = value
+            elif literal.is_plain(value):
+                self.data[name] = value
+            else:
+                self.expressions[name] = literal.write(value, self._name_of)
+
+    def _name_of(self, function: Callback) -> str:
+        """Of one that is inside of something."""
+        self._number += 1
+        name = "__function_%d" % self._number
+        self.callbacks[name] = function
+        return name
+
+    def program(self) -> str:
+        lines = ["%s = eval(%r, {**globals(), **_names})" % item
+                 for item in self.expressions.items()]
+        return "_names = {}\nexec(%r, _names)\n%s\ndel _names" % (literal.IMPORTS,
+                                                                "\n".join(lines))
 
 
 def create_sandbox(use_docker: bool = False, limits: Optional[ResourceLimits] = None

@@ -6,7 +6,7 @@ import inspect
 import logging
 import time
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from ..aio import AsyncSandbox
@@ -43,8 +43,10 @@ class ToolDefinition:
 class ToolCatalog:
     """Tools by name."""
 
-    def __init__(self, tools: Optional[Mapping[str, Any]] = None) -> None:
+    def __init__(self, tools: Optional[Mapping[str, Any]] = None, source: str = "",
+                 version: str = "1.0") -> None:
         self.tools: Dict[str, Any] = dict(tools or {})
+        self.source, self.version = source, version
 
     def add_tool(self, tool: Any) -> None:
         self.tools[tool.name] = tool
@@ -85,8 +87,7 @@ class ProgrammaticToolExecutor:
         self.tool_call_count = 0
         self.tool_call_log: List[Dict[str, Any]] = []
         self.execution_id = "ptc_%s" % uuid.uuid4().hex[:8]
-        limits = sandbox_limits or ResourceLimits()
-        limits.max_duration = timeout
+        limits = replace(sandbox_limits or ResourceLimits())
         limits.max_tool_calls = max_tool_calls * 2 + 1000  # ours is counted here, with its own text
         self.sandbox = SandboxEnvironment(limits, client=client) if client \
             else create_sandbox(limits=limits)
@@ -103,6 +104,7 @@ class ProgrammaticToolExecutor:
         start = time.monotonic()
         self.tool_call_count = 0
         self.tool_call_log = []
+        self.sandbox.limits.max_duration = self.timeout
         names: Dict[str, Any] = dict(context or {})
         names.update({name: self._wrap(tool) for name, tool in self.tool_catalog.tools.items()})
         result = await self.sandbox.execute(code, names)

@@ -18,6 +18,13 @@ class SandboxError(RemoteError):
     """
 
 
+class _Default(float):
+    """A number that nobody has given."""
+
+
+_MAX_DURATION = _Default(300.0)
+
+
 @dataclass
 class ResourceLimits:
     """What an execution may use.
@@ -31,18 +38,24 @@ class ResourceLimits:
     max_tool_calls: int = 100
     max_concurrent: int = 5
     max_total_cost_usd: float = 10.0
-    max_duration: Optional[float] = None
+    max_duration: float = _MAX_DURATION
     allow_network: bool = True
     allow_file_io: bool = False
 
     @property
     def seconds(self) -> Union[int, float]:
         """The time that is in force."""
-        return self.timeout_seconds if self.max_duration is None else self.max_duration
+        is_given = not isinstance(self.max_duration, _Default)
+        return self.max_duration if is_given else self.timeout_seconds
+
+    @property
+    def enforced(self) -> Union[int, float]:
+        """What the server is told: no time at all is as little as it takes."""
+        return max(self.seconds, 0.001)
 
     def to_vial(self) -> Dict[str, Any]:
         return {"memory": "%dm" % self.max_memory_mb, "cpus": "%g%%" % self.max_cpu_percent,
-                "timeout": self.seconds}
+                "timeout": self.enforced}
 
 
 @dataclass
