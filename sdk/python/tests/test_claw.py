@@ -118,3 +118,24 @@ def test_no_backend(monkeypatch):
     monkeypatch.setattr("vial._discover.local_socket", lambda: None)
     with pytest.raises(RuntimeError, match="No sandbox server"):
         CodeSandbox(client=vial.Sandbox())
+
+
+def test_what_is_given_wrongly():
+    sandbox = CodeSandbox()
+    for code in (None, 5, b"print(1)"):
+        result = sandbox.execute(code, "python")
+        assert result.exit_code == -1 and result.error_message.startswith("Error preparing files:")
+    result = sandbox.execute("print(1)", "python", files={"number": 0})
+    assert result.exit_code == -1 and result.error_message.startswith("Error preparing files:")
+    for seconds in (0, -1):
+        result = sandbox.execute("print(1)", "python", limits=ResourceLimits(timeout_seconds=seconds))
+        assert result.timeout and result.exit_code == 124 and not result.stdout
+        assert result.error_message == "Execution timed out after %ss" % seconds
+
+
+def test_what_docker_takes_too():
+    sandbox = CodeSandbox()
+    code = "import os\nprint(open('a/b').read(), os.environ['N'])"
+    result = sandbox.execute(code, "python", files={"./a/./b": "text"}, env_vars={"N": 5},
+                             limits=ResourceLimits(pids_limit=-1))
+    assert result.stdout == "text 5\n"

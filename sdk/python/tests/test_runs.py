@@ -178,3 +178,8 @@ def test_no_server(tmp_path):
         sandbox.run("1")
     assert isinstance(caught.value, ConnectionError) and not caught.value.was_sent
     assert not sandbox.is_healthy()
+
+
+def test_a_number_is_not_a_file(sandbox):
+    with pytest.raises(TypeError, match="str, bytes or a path, not int"):
+        sandbox.run("print(1)", files={"a": 0})

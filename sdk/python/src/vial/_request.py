@@ -23,6 +23,8 @@ def read_content(content: Content) -> Union[str, bytes]:
         return content
     if isinstance(content, (bytearray, memoryview)):
         return bytes(content)
+    if not isinstance(content, os.PathLike):  # open() would take a number for a descriptor
+        raise TypeError("a file's content is str, bytes or a path, not %s" % type(content).__name__)
     with open(content, "rb") as file:
         return file.read()
 

@@ -1,7 +1,7 @@
 """languages - the table of languages; entries may be added.
 
-`extension` names the main file, `language` is vial's name of it if that is another one. `image` is a
-container image: where an environment of the server is made of it, code runs in that; the images
+`extension` names the main file, `language` is vial's name of it if that is another one. `image` is
+a container image: where an environment of the server is made of it, code runs in that; the images
 that stand here need not be there.
 """
 from __future__ import annotations

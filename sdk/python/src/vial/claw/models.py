@@ -33,8 +33,9 @@ class ResourceLimits:
 
     def to_vial(self) -> Dict[str, Any]:
         """As vial's limits.  Swap is always off there; shares weigh nothing beside a quota."""
-        limits: Dict[str, Any] = {"memory": self.memory_limit, "processes": self.pids_limit,
-                                  "timeout": self.timeout_seconds}
+        limits: Dict[str, Any] = {"memory": self.memory_limit, "timeout": self.timeout_seconds}
+        if self.pids_limit > 0:  # Docker: 0 and -1 are no limit; here, the usual one
+            limits["processes"] = self.pids_limit
         if self.cpu_quota > 0 and self.cpu_period > 0:  # Docker: -1 is no quota
             limits["cpus"] = "%d/%d" % (self.cpu_quota, self.cpu_period)
         return limits

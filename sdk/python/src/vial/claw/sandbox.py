@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 ENV = {"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 OUTPUTS = ["*", "*/*", "*/*/*", "*/*/*/*"]
 TIMED_OUT, KILLED, UNKNOWN = 124, 137, -1
+TIMEOUT_TEXT = "Execution timed out after %ss"
 
 Files = Mapping[str, Union[str, bytes]]
 
@@ -91,14 +92,17 @@ class CodeSandbox:
         limits = limits or self.default_limits
         start = time.monotonic()
         try:
-            _check_names(files or {})
-            where = self._where(name, config)
-            ran = self._run(network_enabled, code, files=files, **where,
-                            stdin=stdin, env={**(env_vars or {}), **ENV}, limits=limits.to_vial(),
-                            writable=not read_only, exports=() if read_only else OUTPUTS,
-                            name="code" + config["extension"])
-            result = self._render(ran, limits)
-        except _BadName as why:
+            files = _checked(code, files or {})
+            if limits.timeout_seconds <= 0:
+                result = _timed_out(limits)
+            else:
+                env = {key: str(value) for key, value in (env_vars or {}).items()}
+                ran = self._run(network_enabled, code, files=files, **self._where(name, config),
+                                stdin=stdin, env={**env, **ENV}, limits=limits.to_vial(),
+                                writable=not read_only, exports=() if read_only else OUTPUTS,
+                                name="code" + config["extension"])
+                result = self._render(ran, limits)
+        except _BadFile as why:
             return _failed("Error preparing files: %s" % why, name)
         except errors.APIError as why:
             what = "preparing files" if (why.field or "").startswith("files") \
@@ -137,7 +141,7 @@ class CodeSandbox:
     def _render(result: Result, limits: ResourceLimits) -> ExecutionResult:
         exit_code, message = _exit_code(result), None
         if result.timed_out:
-            message = "Execution timed out after %ss" % limits.timeout_seconds
+            message = TIMEOUT_TEXT % limits.timeout_seconds
         made = ExecutionResult(
             success=exit_code == 0, exit_code=exit_code, stdout=result.stdout,
             stderr=result.stderr, execution_time=0.0, timeout=result.timed_out,
@@ -186,21 +190,37 @@ class CodeSandbox:
         """Nothing: every sandbox is gone when its execution is."""
 
 
-class _BadName(ValueError):
-    """A file's name leads out of the sandbox."""
+class _BadFile(ValueError):
+    """A file's name leads out of the sandbox, or it has no content."""
 
 
-def _check_names(files: Files) -> None:
-    for name in files:
+def _checked(code: str, files: Files) -> Dict[str, Union[str, bytes]]:
+    """The files, by names without detours."""
+    if not isinstance(code, str):
+        raise _BadFile("the code must be str, not %s" % type(code).__name__)
+    made = {}
+    for name, content in files.items():
         parts = name.split("/")
         if not name or "\0" in name or posixpath.isabs(name) or ".." in parts:
-            raise _BadName("the name %r leads out of the sandbox" % name)
+            raise _BadFile("the name %r leads out of the sandbox" % name)
+        if not isinstance(content, (str, bytes)):
+            raise _BadFile("%s must be str or bytes, not %s" % (name, type(content).__name__))
+        folders = [part for part in parts[:-1] if part not in ("", ".")]
+        made["/".join([*folders, parts[-1]])] = content
+    return made
 
 
 def _failed(message: str, language: str) -> ExecutionResult:
     return ExecutionResult(success=False, exit_code=UNKNOWN, stdout="", stderr="",
                            execution_time=0.0, timeout=False, error_message=message,
                            language=language)
+
+
+def _timed_out(limits: ResourceLimits) -> ExecutionResult:
+    """Of what had no time at all."""
+    return ExecutionResult(success=False, exit_code=TIMED_OUT, stdout="", stderr="",
+                           execution_time=0.0, timeout=True, container_id=_new_id(),
+                           error_message=TIMEOUT_TEXT % limits.timeout_seconds)
 
 
 def _exit_code(result: Result) -> int:
