@@ -100,6 +100,23 @@ def test_links_do_not_lead_out(tmp_path):
     assert secret.read_text() == "host"
 
 
+def test_links_inside_are_followed():
+    one = tool("SAFE")
+    code = "import os\nos.makedirs('d', exist_ok=True)\nopen('d/a.txt', 'w').write('one')\n" \
+        "for name, to in (('l', 'd/a.txt'), ('e', 'd'), ('f', os.getcwd() + '/l'), ('up', '../x'), " \
+        "('o', 'o')):\n    os.path.lexists(name) or os.symlink(to, name)"
+    lines = one.execute(code, ["l", "e/a.txt", "f", "up", "o"]).split("\n")[1:]
+    assert [line.split("'")[1] for line in lines] == ["l", "a.txt", "f"]
+
+
+def test_plots_fit_in_the_usual_memory(sandbox):
+    if "python-data" not in [item["name"] for item in sandbox.environments()]:
+        pytest.skip("the environment python-data is not built")
+    code = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig('p.png')\nprint('drawn')"
+    text, line = tool().execute(code, "p.png").split("\n")
+    assert text == "drawn" and line.startswith("File 'p.png': sandbox:")
+
+
 def test_exports():
     one = tool()
     got = one.execute("open('output.csv', 'w').write('x,y')\nprint('File created')", ["output.csv", "gone"])
@@ -253,3 +270,19 @@ def test_figures(sandbox):
     told = FileObject.from_encoded_url(lines[0].rsplit("/", 1)[1])
     assert told.mime_type == "image/png"
     assert one.file_repository.read_file(told.name, "user123").content[:4] == b"\x89PNG"
+
+
+def test_settings_are_of_their_types():
+    made = CodeExecutorConfig(execution_timeout=1, max_pod_pool_size="2")
+    assert repr(made.execution_timeout) == "1.0" and made.max_pod_pool_size == 2
+    with pytest.raises(ToolException, match=r"timed out after 1\.0 seconds"):
+        CodeExecutorTool(config=made).execute("while True: pass")
+    slash = CodeExecutorConfig(workdir_base="/srv/", security_threshold="SAFE")
+    assert CodeExecutorTool(user_id="u", config=slash).execute("import os; print(os.getcwd())") == "/srv/u"
+
+
+def test_a_policy_with_a_broken_pattern(tmp_path):
+    path = tmp_path / "policy.yaml"
+    path.write_text("version: '1.0'\npatterns:\n  - pattern: '('\n    severity: HIGH\n")
+    with pytest.raises(ValueError, match="Invalid pattern"):
+        CodeExecutorTool(config=CodeExecutorConfig(yaml_policy_path=str(path)))

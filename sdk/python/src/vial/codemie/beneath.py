@@ -12,6 +12,7 @@ import stat
 from typing import Iterator, List
 
 SIZE_MAX = 1 << 30
+LINKS_MAX = 40
 
 
 def parts_of(name: str) -> List[str]:
@@ -38,6 +39,29 @@ def _folder(root: str, parts: List[str], make: bool) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def follow_beneath(root: str, name: str, inside: str) -> str:
+    """Where the links on the way to a file lead: a relative name again, or ValueError.
+
+    `inside` is what the guest calls the directory.  The answer is a hint: whoever opens it follows
+    no link, so that it cannot lead out if it changes meanwhile.
+    """
+    parts = parts_of(name)
+    done: List[str] = []
+    for _ in range(LINKS_MAX):
+        while parts:
+            try:
+                target = os.readlink(os.path.join(root, *done, parts[0]))
+            except OSError:  # it is none
+                done.append(parts.pop(0))
+                continue
+            break
+        else:
+            return "/".join(done)
+        place = os.path.normpath(os.path.join(inside, *done, target, *parts[1:]))
+        parts, done = parts_of(os.path.relpath(place, inside)), []
+    raise ValueError("too many links: %r" % name)
 
 
 def read_beneath(root: str, name: str) -> bytes:

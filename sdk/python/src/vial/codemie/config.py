@@ -58,6 +58,9 @@ class CodeExecutorConfig:
     kubeconfig_path: str = ""
 
     def __post_init__(self) -> None:
+        for item in fields(self):  # as they would be read from the environment
+            if str(item.type) in ("float", "int"):
+                setattr(self, item.name, _READERS[str(item.type)](getattr(self, item.name)))
         self.security_threshold = parse_threshold(self.security_threshold)
         self.execution_mode = _parse_mode(self.execution_mode)
         if self.sandbox_mode not in ("sandbox-shared", "sandbox-jobs"):

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import hashlib
 import logging
 import os
+import posixpath
 import shutil
 import tempfile
 import threading
 import time
 import uuid
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from .._default import default, pick_image
 from ..client import Sandbox
+from ..errors import VialError
 from ..results import Result
 from .beneath import names_beneath, read_beneath, write_beneath
 from .check import Violation, find_violations
@@ -34,6 +37,12 @@ CHANGED = ["*" + "/*" * depth for depth in range(6)]
 STORAGE = "1g"
 GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest")
 INSIDE = "/opt/vial"  # where code finds what is in GUEST
+FONTS = ".matplotlib"  # in a user's directory
+LIST_FONTS = """
+from matplotlib import font_manager
+font_manager.json_dump(font_manager.fontManager,
+                       "fontlist-v%s.json" % font_manager.FontManager.__version__)
+"""
 
 
 class ExecutorSession:
@@ -62,10 +71,13 @@ class ExecutorSession:
                        "workspace": STORAGE},
             "env": {"MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp"}}
         if self._client.is_local:
-            options["env"] = {**options["env"], "PYTHONPATH": "%s:%s" % (workdir, INSIDE)}
+            options["env"]["PYTHONPATH"] = "%s:%s" % (workdir, INSIDE)
             if "matplotlib" in code or "seaborn" in code:  # a mention will do
                 options["env"]["MPLBACKEND"] = "module://vial_figures"
-            return self._client.run(code, directory=directory, workdir=workdir,
+                options["env"]["MPLCONFIGDIR"] = "%s/%s" % (workdir, FONTS)
+                for name, content in _fonts(self._client, environment).items():
+                    write_beneath(directory, "%s/%s" % (FONTS, name), content)
+            return self._client.run(code, directory=directory, workdir=posixpath.normpath(workdir),
                                     mounts={INSIDE: GUEST}, **options)
         return self._run_afar(code, directory, options)
 
@@ -77,6 +89,19 @@ class ExecutorSession:
             if item.content is not None:
                 write_beneath(directory, item.path, item.content)
         return result
+
+
+@functools.lru_cache(maxsize=16)
+def _fonts(client: Sandbox, environment: Optional[str]) -> Mapping[str, bytes]:
+    """The list of fonts that matplotlib makes for itself where it finds none.
+
+    That takes seconds, and a good part of a small memory limit; a warm interpreter has it.
+    """
+    try:
+        made = client.run(LIST_FONTS, environment=environment, exports=["fontlist-*.json"])
+    except VialError:
+        return {}
+    return {item.path: item.content for item in made.exports if item.content is not None}
 
 
 class SandboxSessionManager:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Dict, List, Optional, Tuple, Union
@@ -143,7 +144,12 @@ def load_policy(path: Union[str, os.PathLike[str]]) -> SecurityPolicy:
     for row in config.get("restricted_modules") or ():
         policy.restricted_modules.append(RestrictedModule(*_row(row, "name", "Module")))
     for row in config.get("patterns") or ():
-        policy.add_pattern(SecurityPattern(*_row(row, "pattern", "Pattern")))
+        pattern = SecurityPattern(*_row(row, "pattern", "Pattern"))
+        try:
+            re.compile(pattern.pattern)
+        except re.error as why:
+            raise ValueError("Invalid pattern %r: %s" % (pattern.pattern, why)) from None
+        policy.add_pattern(pattern)
     # A list of modules of one's own names builtins too, as the original's does.
     for module in policy.restricted_modules:
         if module.name in ("eval", "exec", "compile", "__import__"):

@@ -110,11 +110,12 @@ class CodeExecutorTool:
             directory = manager.directory(workdir)
             upload(self.input_files, directory, self.file_repository)
             self._check(session, code)
-            result = session.run(code, self.config, workdir, directory, manager.environment(self.config.docker_image))
+            result = session.run(code, self.config, workdir, directory,
+                                 manager.environment(self.config.docker_image))
             text = self._format(result)
             shown = [file.path for file in result.files_changed if PICTURE.fullmatch(file.path)]
             paths += [path for path in shown if path not in paths]
-            lines = export(paths, directory, self.file_repository, self.user_id)
+            lines = export(paths, directory, workdir, self.file_repository, self.user_id)
         return "\n".join([text, *lines])
 
     def _check(self, session: ExecutorSession, code: str) -> None:

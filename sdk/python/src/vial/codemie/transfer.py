@@ -8,7 +8,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, List, Optional, Sequence
 
-from .beneath import parts_of, read_beneath, write_beneath
+from .beneath import follow_beneath, parts_of, read_beneath, write_beneath
 from .exceptions import ToolException
 from .files import FileObject
 
@@ -64,7 +64,7 @@ def check_export_paths(paths: Optional[Sequence[str]], workdir: str) -> List[str
         ToolException: one leads out of it.
     """
     checked = []
-    for path in paths or ():
+    for path in [paths] if isinstance(paths, str) else paths or ():
         if posixpath.isabs(path):
             raise ToolException("Export path must be relative to the working directory: '%s'"
                                 % path)
@@ -76,8 +76,8 @@ def check_export_paths(paths: Optional[Sequence[str]], workdir: str) -> List[str
     return checked
 
 
-def export(paths: Sequence[str], directory: str, repository: Optional[Any], owner: str
-           ) -> List[str]:
+def export(paths: Sequence[str], directory: str, workdir: str, repository: Optional[Any],
+           owner: str) -> List[str]:
     """Store files of a user's directory; a line about each.  What cannot be read is skipped."""
     if repository is None:
         if paths:
@@ -87,7 +87,7 @@ def export(paths: Sequence[str], directory: str, repository: Optional[Any], owne
     for path in paths:
         name = posixpath.basename(path)
         try:
-            content = read_beneath(directory, path)
+            content = read_beneath(directory, follow_beneath(directory, path, workdir))
             stored = repository.write_file(name="%s_%s" % (uuid.uuid4(), name),
                                            mime_type=mime_type_of(name), content=content,
                                            owner=owner)
