@@ -166,8 +166,9 @@ class Helpers:
     def report_last(self):
         return self.create_debug_report(self.trial.last)
 
-    def leftover_processes(self, *words):
+    def leftover_processes(self, *words, **more):
         """Of sandboxes: the commands of processes, other than this one, that contain the words."""
+        words += tuple(map(str, more.values()))
         time.sleep(0.3)
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -183,22 +184,26 @@ class Helpers:
     def config(self):
         return self.object.config
 
-    def config_with_env(self, **variables):
+    def config_with_env(self, *given, **variables):
+        for more in given:
+            variables.update(more)
         with environment(variables, complete=False):
             return self.trial.module.CodeExecutorConfig.from_env()
 
     def _as(self, user):
         return self.trial.construct(user_id=user)
 
-    def workdir_for(self, user):
-        return self._as(user)._get_user_workdir()
+    def workdir_for(self, user_id):
+        return self._as(user_id)._get_user_workdir()
 
-    def execute_as(self, user, *args, **kwargs):
-        return self._as(user).execute(*args, **kwargs)
+    def execute_as(self, user_id, *args, **kwargs):
+        return self._as(user_id).execute(*args, **kwargs)
 
     def parallel_execute_as(self, calls):
+        def execute(call):
+            return self.execute_as(**call) if isinstance(call, dict) else self.execute_as(*call)
         with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
-            return list(pool.map(lambda call: self.execute_as(*call), calls))
+            return list(pool.map(execute, calls))
 
     def repository_last(self):
         return self.trial.repository.written[-1]
@@ -234,13 +239,13 @@ class Helpers:
     def pool_size(self):
         return self._manager().pool_size
 
-    def occupy_pool(self, seconds=None):
+    def occupy_pool(self, seconds=None, **_more):
         for _ in range(self.object.config.max_pod_pool_size):
             self.leases.enter_context(self._manager().lease(self.object.config))
         if seconds is not None:
             threading.Timer(seconds, self.leases.close).start()
 
-    def kill_backend_session(self, *_args):
+    def kill_backend_session(self, *_args, **_more):
         for session in list(self._manager()._sessions.values()):
             session.close()
 
@@ -273,7 +278,9 @@ def plain(value):
         return [plain(item) for item in value]
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
-    return value
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(plain, value), key=repr)
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def member(value, name):

@@ -6,7 +6,6 @@ from typing import (
     Awaitable,
     Dict,
     Generator,
-    Generator,
     List,
     Mapping,
     Optional,

@@ -23,7 +23,7 @@ LIFETIME_S = 86400.0
 # An exit is an error like any other, and ends nothing.
 STEP = """
 try:
-    exec(compile(__snippet__, "<snippet>", "exec"))
+    exec(compile(__snippet__, "<user>", "exec"))
 except SystemExit as __exit:
     raise type("SystemExit", (Exception,), {})(__exit) from None
 """
