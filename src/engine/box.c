@@ -358,12 +358,9 @@ int box_order(struct box **ret, int stem, uint32_t id, const struct lease *lease
 	return 0;
 }
 
-int box_started(struct box *box, int pidfd, struct err *e)
+void box_started(struct box *box, int pidfd)
 {
 	box->init_fd = pidfd;
-	if (SYS(send, box->channel, "m", 1, MSG_NOSIGNAL) < 0)
-		return err_sys(e, "idmap");
-	return 0;
 }
 
 int box_take_net(struct box *box)

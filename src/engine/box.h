@@ -61,7 +61,7 @@ int box_order(struct box **ret, int stem, uint32_t id, const struct lease *lease
 int box_take_net(struct box *box); /* of one below another, when it is ready */
 /* What a branch needs to get in, as enum graft_fd has it; the caller adds the rest.  Borrowed. */
 void box_door(int *ret, const struct box *box);
-int box_started(struct box *box, int pidfd, struct err *e) MUST_USE; /* takes it */
+void box_started(struct box *box, int pidfd); /* takes it */
 int box_channel(const struct box *box);
 
 /* What a zygote is told to put a guest in here: the caller has set the rest of the order, and

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -43,6 +44,8 @@ static int let_go(struct init *in, struct err *e)
 
 	if (in->spec->root_fd)
 		keep[count++] = in->spec->root_fd;
+	if (in->spec->in_nest)
+		keep[count++] = in->spec->mapped_fd;
 	for (size_t i = 0; i < in->spec->mount_count; i++) {
 		if (in->spec->mounts[i].tree_fd < 0)
 			continue;
@@ -55,11 +58,26 @@ static int let_go(struct init *in, struct err *e)
 	return fds_close_except(0, keep, count, e);
 }
 
+/* In a nest it is not the keeper who writes the maps, and nobody waits for him. */
+static int wait_mapped_in_nest(struct init *in, struct err *e)
+{
+	struct pollfd p[] = { { in->spec->mapped_fd, POLLIN, 0 }, { in->channel, POLLIN, 0 } };
+
+	while (SYS(poll, p, 2, -1) < 0)
+		if (errno != EINTR)
+			return err_sys(e, "poll");
+	if (!(p[0].revents & POLLIN))
+		return err_set(e, ERR_GONE, "the keeper went away");
+	return creds_become_root(in->spec->lease, e);
+}
+
 static int wait_mapped(struct init *in, struct err *e)
 {
 	char byte;
 	ssize_t n;
 
+	if (in->spec->in_nest)
+		return wait_mapped_in_nest(in, e);
 	do
 		n = SYS(read, in->channel, &byte, 1);
 	while (n < 0 && errno == EINTR);
@@ -171,7 +189,7 @@ static const struct step build_steps[] = {
 	{ "namespaces", open_namespaces }, /* while an outer /proc is still in sight */
 	{ "private", leave_host_mounts },  /* nothing we mount may reach the host, nor theirs us */
 	{ "idmap",
-	  wait_mapped }, /* the keeper has written the maps by now; no file is made before */
+	  wait_mapped }, /* somebody above has written the maps by now; no file is made before */
 	{ "mount", build_root },         /* needs the namespace's CAP_SYS_ADMIN */
 	{ "workspace", open_workspace }, /* before the guest's own view becomes read-only */
 };

@@ -93,6 +93,7 @@ struct box_spec {
 	int listen_backlog;
 	bool is_nest;          /* others are made inside it: every sandbox's uid is known there */
 	bool in_nest;          /* made inside one: the tree is there, `mounts` go on top of it */
+	int mapped_fd;         /* in_nest: readable when its ids are mapped, by whoever made it */
 	bool is_below;         /* ... and in a sandbox there, for a fork of its guest: pid 1 makes
 				* the network, too, which must be the new sandbox's own */
 	struct {

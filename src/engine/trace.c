@@ -10,8 +10,9 @@
 
 enum {
 	OPTIONS = PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL,
-	TRIES = 1000,
-	TRY_US = 200,
+	TRIES = 400,
+	TRY_FIRST_US = 20, /* it is mostly there by then */
+	TRY_LAST_US = 1000,
 	STOPS_MAX = 64, /* of other kinds, before we give up */
 	RESTARTS = 512,
 	RESTARTS_LAST = 516, /* what a call that was interrupted answers */
@@ -195,7 +196,8 @@ int trace_stop(struct tracee *ret, pid_t pid, struct err *e)
 		}
 		if (e->code != ERR_BUSY || i == TRIES || ask(PTRACE_CONT, pid, 0, 0) < 0)
 			break;
-		(void)usleep(TRY_US);
+		(void)usleep(TRY_FIRST_US << i < TRY_LAST_US && i < 8 ? TRY_FIRST_US << i
+								      : TRY_LAST_US);
 	}
 	/* It is stopped still, and goes on as if we had never been there. */
 	(void)ask(PTRACE_SETSIGMASK, t.pid, sizeof(t.mask), (uintptr_t)&t.mask);

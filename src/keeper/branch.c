@@ -149,6 +149,7 @@ static void finish(struct branches *b)
 	memcpy(pidfds, b->pidfds, sizeof(pidfds));
 	memset(b->pidfds, -1, sizeof(b->pidfds));
 	keep_grafter(b);
+	spares_want(b->keeper, count, &b->fork.arm.limits);
 	release(b);
 	cell_park(origin);
 	for (unsigned i = 0; i < count; i++)

@@ -642,8 +642,8 @@ void cell_started(struct cell *cell, int pidfd)
 	cell->channel_watch =
 		(struct watch){ .fd = box_channel(cell->box), .on_ready = on_channel };
 	cell->init_watch = (struct watch){ .fd = pidfd, .on_ready = on_init_end };
-	if (box_started(cell->box, pidfd, &e) < 0 ||
-	    loop_watch(loop, &cell->channel_watch, EPOLLIN, &e) < 0 ||
+	box_started(cell->box, pidfd);
+	if (loop_watch(loop, &cell->channel_watch, EPOLLIN, &e) < 0 ||
 	    loop_watch(loop, &cell->init_watch, EPOLLIN, &e) < 0)
 		cell_fail(cell, &e);
 }
@@ -698,7 +698,9 @@ static struct cell *create(struct keeper *k, struct nest *nest, uint32_t id,
 	set_lineage(cell, origin);
 	const struct slot_wish wish = { &cell->limits, cell->flags & WIRE_READ_ONLY,
 					&cell->lineage, above };
-	bool has_spare = spare_take(&cell->lease, &cell->cgroup, k, &cell->limits);
+	bool has_spare =
+		(origin && spare_take_fresh(&cell->lease, &cell->cgroup, k, &cell->limits)) ||
+		spare_take(&cell->lease, &cell->cgroup, k, &cell->limits);
 	/* The slot is made by others while we make the cgroup. */
 	if (loop_set_timer(k->loop, &cell->overdue, READY_US, e) < 0 ||
 	    (!has_spare && ids_lease(&cell->lease, &k->host->ids, e) < 0) ||

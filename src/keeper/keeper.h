@@ -15,11 +15,18 @@
 #include "lib/host.h"
 #include "lib/plan.h"
 
-enum { KEEPER_CELLS_MAX = 4096, KEEPER_SPARES_MAX = 64, NEST_NETS = 16, NEST_AHEAD = 4 };
+enum {
+	KEEPER_CELLS_MAX = 4096,
+	KEEPER_SPARES_MAX = 64,
+	KEEPER_FRESH_MAX = 8,
+	NEST_NETS = 16,
+	NEST_AHEAD = 4,
+};
 
 struct spare {
 	struct lease lease;
 	struct cgroup *cgroup;
+	struct limits limits; /* that it has; of those never used only */
 };
 
 struct keeper {
@@ -37,6 +44,10 @@ struct keeper {
 	size_t cell_count;
 	struct spare spares[KEEPER_SPARES_MAX]; /* by age, the eldest first */
 	size_t spare_count;
+	struct spare fresh[KEEPER_FRESH_MAX]; /* never used: for branches, whose guest waits */
+	size_t fresh_count, fresh_wanted;
+	struct limits fresh_limits;
+	struct timer more;            /* of them, in a calm moment */
 	int grafter, grafter_channel; /* one that waits for the next fork: pidfd; -1: none */
 	struct helper *helpers;
 	unsigned helper_count;
@@ -75,6 +86,10 @@ void spare_keep(struct keeper *k, struct lease *lease, struct cgroup **cgroup);
 bool spare_take(struct lease *ret_lease, struct cgroup **ret_cgroup, struct keeper *k,
 		const struct limits *limits); /* false: there is none */
 void spares_end(struct keeper *k);
+/* Those for branches: the last fork took so many, with these limits; the next may do so, too. */
+void spares_want(struct keeper *k, unsigned count, const struct limits *limits);
+bool spare_take_fresh(struct lease *ret_lease, struct cgroup **ret_cgroup, struct keeper *k,
+		      const struct limits *limits); /* false: there is none */
 
 /* ---- nest.c ---- */
 

@@ -20,7 +20,7 @@ void spare_keep(struct keeper *k, struct lease *lease, struct cgroup **cgroup)
 {
 	if (!*cgroup || k->spare_count == KEEPER_SPARES_MAX)
 		return;
-	k->spares[k->spare_count++] = (struct spare){ *lease, *cgroup };
+	k->spares[k->spare_count++] = (struct spare){ .lease = *lease, .cgroup = *cgroup };
 	lease->fd = -1;
 	*cgroup = NULL;
 }
@@ -43,8 +43,66 @@ bool spare_take(struct lease *ret_lease, struct cgroup **ret_cgroup, struct keep
 	return false;
 }
 
+/* ---- for branches ---------------------------------------------------------------------- */
+
+#define CALM_US 5000u /* after a fork, or one of these */
+
+static int make_fresh(struct keeper *k, struct err *e)
+{
+	struct cgroup_host *cgroups = k->host->cgroups;
+	struct spare spare = { .limits = k->fresh_limits };
+
+	if (ids_lease(&spare.lease, &k->host->ids, e) < 0)
+		return -1;
+	if (cgroup_create(&spare.cgroup, cgroups, spare.lease.index, "", &k->fresh_limits, e) < 0) {
+		lease_done(&spare.lease);
+		return -1;
+	}
+	k->fresh[k->fresh_count++] = spare;
+	return 0;
+}
+
+/* One that cannot be made is missed by nobody: the next branch makes its own. */
+static void on_more(struct timer *t)
+{
+	struct keeper *k = holder_of(t, struct keeper, more);
+	struct err ignored;
+
+	if (k->fresh_count < k->fresh_wanted && make_fresh(k, &ignored) == 0)
+		(void)!loop_set_timer(k->loop, t, CALM_US, &ignored);
+}
+
+void spares_want(struct keeper *k, unsigned count, const struct limits *limits)
+{
+	struct err ignored;
+
+	k->fresh_wanted = count < KEEPER_FRESH_MAX ? count : KEEPER_FRESH_MAX;
+	k->fresh_limits = *limits;
+	k->more.on_due = on_more;
+	(void)!loop_set_timer(k->loop, &k->more, CALM_US, &ignored);
+}
+
+bool spare_take_fresh(struct lease *ret_lease, struct cgroup **ret_cgroup, struct keeper *k,
+		      const struct limits *limits)
+{
+	if (k->fresh_count == 0)
+		return false;
+	struct spare spare = k->fresh[--k->fresh_count];
+	if (memcmp(limits, &spare.limits, sizeof(*limits)) != 0 &&
+	    !cgroup_renew(spare.cgroup, limits)) {
+		drop(&spare);
+		return false;
+	}
+	*ret_lease = spare.lease;
+	*ret_cgroup = spare.cgroup;
+	return true;
+}
+
 void spares_end(struct keeper *k)
 {
+	loop_cancel_timer(k->loop, &k->more);
+	while (k->fresh_count > 0)
+		drop(&k->fresh[--k->fresh_count]);
 	while (k->spare_count > 0)
 		drop(&k->spares[--k->spare_count]);
 }

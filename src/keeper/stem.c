@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
@@ -54,18 +55,31 @@ static struct box_spec slot_spec(struct mount_spec rows[ROWS_MAX], const struct 
 	};
 }
 
+/* Its ids, and that it may go on: whose end is told by the keeper's channel meanwhile. */
+static int map_ids(pid_t pid, const struct order *order, int mapped, struct err *e)
+{
+	const uint64_t one = 1;
+
+	if (idmap_write(pid, &order->lease, &order->lineage, e) < 0)
+		return err_context(e, "idmap"); /* its pid 1 ends with the keeper's channel */
+	return SYS(write, mapped, &one, sizeof(one)) < 0 ? err_sys(e, "idmap") : 0;
+}
+
 static int make_slot(int *ret_pidfd, const struct order *order, const int *fds, struct err *e)
 {
 	struct mount_spec rows[ROWS_MAX];
-	const struct box_spec spec = slot_spec(rows, order);
+	struct box_spec spec = slot_spec(rows, order);
 	auto_close int pidfd = -1;
+	auto_close int mapped = spec.mapped_fd = SYS(eventfd, 0, EFD_CLOEXEC);
 
+	if (mapped < 0)
+		return err_sys(e, "slot");
 	pid_t pid = slot_clone(&pidfd, &spec, fds[ORDER_SLOT_CHANNEL], fds[ORDER_SLOT_GATE],
 			       CLONE_PARENT, e);
 	if (pid < 0)
 		return -1;
-	if (idmap_write(pid, &order->lease, &order->lineage, e) < 0)
-		return err_context(e, "idmap"); /* its pid 1 ends with the keeper's channel */
+	if (map_ids(pid, order, mapped, e) < 0)
+		return -1;
 	*ret_pidfd = take_fd(&pidfd);
 	return 0;
 }
@@ -91,7 +105,10 @@ static int make_below(struct below *b, struct err *e)
 	struct box_spec spec = slot_spec(rows, b->order);
 	const char *const copies[BOX_COPIES] = { stem_plan->workspace + 1, "tmp", "dev/shm" };
 	auto_close int pidfd = -1;
+	auto_close int mapped = spec.mapped_fd = SYS(eventfd, 0, EFD_CLOEXEC);
 
+	if (mapped < 0)
+		return err_sys(e, "slot");
 	spec.is_below = true;
 	for (size_t i = 0; i < BOX_COPIES; i++) {
 		spec.copies[i].from = b->fds[ORDER_BELOW_COPIES + i];
@@ -107,8 +124,8 @@ static int make_below(struct below *b, struct err *e)
 		       CLONE_PARENT, e) < 0)
 		return -1;
 	/* As the nest's /proc numbers it, not as the namespace that we are in. */
-	if (idmap_write(keeper_pid(pidfd), &b->order->lease, &b->order->lineage, e) < 0)
-		return err_context(e, "idmap");
+	if (map_ids(keeper_pid(pidfd), b->order, mapped, e) < 0)
+		return -1;
 	b->pidfd = take_fd(&pidfd);
 	return 0;
 }
