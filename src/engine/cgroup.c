@@ -701,6 +701,16 @@ int cgroup_usage_so_far(struct cgroup_usage *ret, struct cgroup *cg, struct err 
 	return take_readings(ret, cg, false, e);
 }
 
+bool cgroup_sockets_exceed(const struct cgroup *cg, uint64_t bytes)
+{
+	char text[32];
+
+	return cg->host->ops->version == CGROUP_V1 &&
+	       cgroup_read(dir_of(cg, CGROUP_MEMORY), "memory.kmem.tcp.usage_in_bytes", text,
+			   sizeof(text)) > 0 &&
+	       strtoull(text, NULL, 10) > bytes;
+}
+
 bool cgroup_renew(struct cgroup *cg, const struct limits *lim)
 {
 	const struct cgroup_host *host = cg->host;

@@ -98,6 +98,13 @@ struct cgroup_usage {
 };
 
 int cgroup_usage(struct cgroup_usage *ret, struct cgroup *cg, struct err *e) MUST_USE;
+/*
+ * Whether its sockets hold more than that.  With v1 this is counted apart from other memory, and
+ * who is over the limit is only asked to slow down: each connection may go on with some tens of
+ * kilobytes, out of a budget that the whole host has for TCP.  With v2 it is memory like any
+ * other, and the answer is no.
+ */
+bool cgroup_sockets_exceed(const struct cgroup *cg, uint64_t bytes);
 /* Only what is compared with later: cpu_us and oom_kills.  The rest is 0. */
 int cgroup_usage_so_far(struct cgroup_usage *ret, struct cgroup *cg, struct err *e) MUST_USE;
 

@@ -16,6 +16,7 @@ enum { P_OUT, P_ERR, P_GUEST, P_CANCEL, P_OOM, P_STDIN, P_SOURCE, P_COUNT_ };
 
 #define DISK_CHECK_MS 100
 #define CENSUS_MS     50
+#define SOCKETS_MS    250
 
 enum { CHUNK = 65536 };
 
@@ -32,7 +33,7 @@ struct run {
 	char *source, *chunk; /* CHUNK bytes each: on the stack they would be touched unused */
 	int oom; /* tells that memory ran out; borrowed, -1: none */
 	short oom_events;
-	uint64_t start_us, disk_check_us, census_check_us;
+	uint64_t start_us, disk_check_us, census_check_us, sockets_check_us;
 	struct census census; /* the last one, where there is no cgroup */
 	struct workspace_size disk_base[RUN_WATCH_MAX];
 	struct run_end end;
@@ -200,6 +201,13 @@ static void check_disk(struct run *r, uint64_t now)
 	r->disk_check_us = due_again(now, DISK_CHECK_MS);
 }
 
+static void check_sockets(struct run *r, uint64_t now)
+{
+	if (cgroup_sockets_exceed(r->spec->cgroup, r->spec->limits->memory_bytes))
+		stop(r, RUN_OUT_OF_MEMORY, "memory");
+	r->sockets_check_us = now + SOCKETS_MS * 1000;
+}
+
 /* Enforce what is due; returns the time until something may be due again, in ms. */
 static int check_limits(struct run *r)
 {
@@ -217,6 +225,13 @@ static int check_limits(struct run *r)
 		if (r->over)
 			return 0;
 		next = r->census_check_us < next ? r->census_check_us : next;
+	}
+	if (r->spec->cgroup) {
+		if (now >= r->sockets_check_us)
+			check_sockets(r, now);
+		if (r->over)
+			return 0;
+		next = r->sockets_check_us < next ? r->sockets_check_us : next;
 	}
 	/* CPU time cannot be used up sooner than all its cores allow: look again then. */
 	uint64_t elapsed = now - r->start_us, speed = lim->cpu_millicores;
@@ -436,6 +451,7 @@ int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest,
 	feed(&r); /* a short input is there before its reader */
 
 	r.census_check_us = now_us() + CENSUS_MS * 1000;
+	r.sockets_check_us = now_us() + SOCKETS_MS * 1000;
 	r.start_us = now_us(); /* what the guest's entry costs is part of its time */
 	if (box_spawn(&r.guest, box, guest, e) < 0)
 		return -1;

@@ -192,7 +192,8 @@ static void fill_usage(struct cell *cell)
 	struct err ignored;
 
 	if (cell->cgroup && cgroup_usage(&cell->end.usage, cell->cgroup, &ignored) == 0)
-		cell->end.out_of_memory = cell->end.usage.oom_kills > 0;
+		cell->end.out_of_memory =
+			cell->end.usage.oom_kills > 0 || cell->has_overdrawn;
 }
 
 static void report_end(struct cell *cell)
@@ -385,6 +386,17 @@ static void on_oom(struct watch *w, uint32_t events)
 	if (cgroup_usage(&usage, cell->cgroup, &ignored) < 0 ||
 	    (usage.oom_kills > 0 && !cell->is_guarded))
 		end(cell);
+}
+
+void cell_check_sockets(struct cell *cell)
+{
+	uint64_t most = cell->limits.memory_bytes * (cell->is_guarded ? GUARDED_TIMES : 1);
+
+	if (cell->state != CELL_ARMED || !cell->cgroup ||
+	    !cgroup_sockets_exceed(cell->cgroup, most))
+		return;
+	cell->has_overdrawn = true;
+	end(cell);
 }
 
 /* ---- arming ---------------------------------------------------------------------------- */

@@ -134,6 +134,7 @@ int keeper_run(struct keeper *k, struct err *e)
 		return err_sys(e, "keeper");
 	k->grafter = k->grafter_channel = -1;
 	k->server_watch = (struct watch){ .fd = k->server, .on_ready = on_server };
+	socket_memory_begin(k);
 	int ran = loop_watch(k->loop, &k->server_watch, EPOLLIN, e) < 0
 			  ? -1
 			  : loop_run(k->loop, e);

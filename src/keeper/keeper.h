@@ -53,6 +53,7 @@ struct keeper {
 	unsigned helper_count;
 	struct lease egress_lease; /* the uid of egress proxies, */
 	bool has_egress_lease;     /* from the first of them on */
+	struct timer socket_memory;
 	void (*on_ready)(void *arg);
 	void *arg;
 	struct err fatal; /* why the loop stopped, if not by wish */
@@ -90,6 +91,10 @@ void spares_end(struct keeper *k);
 void spares_want(struct keeper *k, unsigned count, const struct limits *limits);
 bool spare_take_fresh(struct lease *ret_lease, struct cgroup **ret_cgroup, struct keeper *k,
 		      const struct limits *limits); /* false: there is none */
+
+/* ---- socket_memory.c ---- */
+
+void socket_memory_begin(struct keeper *k);
 
 /* ---- nest.c ---- */
 
@@ -161,6 +166,7 @@ struct cell {
 	struct cgroup *cgroup, *first_cgroup;
 	bool is_ahead;             /* nobody asked for it yet */
 	bool has_slot, has_entered, was_armed, is_told;
+	bool has_overdrawn; /* more memory than it may have, in its sockets */
 	bool is_guarded; /* its guest outlives those of its processes that memory is short for */
 	bool was_listening;        /* a socket was made in its network for others */
 	bool needs_proxy;          /* who asked for it has none */
@@ -192,6 +198,7 @@ void cell_listen(struct cell *cell, const struct wire_listen *listen);
 void cell_signal(struct cell *cell, int sig); /* to its guest's process group */
 void cell_guard(struct cell *cell);
 void cell_rescue(struct cell *cell);
+void cell_check_sockets(struct cell *cell); /* it ends if they hold too much */
 void cell_fail(struct cell *cell, const struct err *e); /* it cannot be armed */
 void cell_free(struct cell *cell);
 
