@@ -32,6 +32,7 @@ enum {
 	LAST_MOMENT_MS = 5000,
 	SERVER_FIRST_FD = 3,
 	SERVER_WORDS = 4,
+	SERVER_NICE = -10,
 };
 
 struct serve {
@@ -109,6 +110,9 @@ _Noreturn static void become_server(struct serve *s, int channel, const char *pa
 			_exit(125);
 	(void)close_range((unsigned)(SERVER_FIRST_FD + count), UINT_MAX, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* its channel ends, too: this is only faster */
+	/* Everybody waits for it, and it is soon done: before guests, and before what makes more of
+	 * them.  An ordinary user may not ask for that. */
+	(void)setpriority(PRIO_PROCESS, 0, SERVER_NICE);
 	if (words)
 		(void)execv(path, words);
 	(void)fprintf(stderr, "vial: %s: %s\n", path, strerror(errno));

@@ -3,12 +3,14 @@
 #include "base/own.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 enum {
-	REFILLS_AT_ONCE = 4,
+	REFILLS_AT_ONCE = 2,
+	ORDERS_PER_CPU = 2,
 	FAILURES_MAX = 3, /* in a row, before runs are refused for it */
 };
 
@@ -159,6 +161,13 @@ static void on_tidy(struct timer *t)
 
 /* ---- the pool -------------------------------------------------------------------------- */
 
+static unsigned processors(void)
+{
+	cpu_set_t ours;
+
+	return sched_getaffinity(0, sizeof(ours), &ours) == 0 ? (unsigned)CPU_COUNT(&ours) : 1;
+}
+
 int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *host,
 		const struct environments *environments, const struct pool_options *options,
 		struct err *e)
@@ -173,6 +182,7 @@ int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *h
 	pool->host = host;
 	pool->environments = environments;
 	pool->options = *options;
+	pool->orders_max = ORDERS_PER_CPU * processors();
 	list_init(&pool->sandboxes);
 	list_init(&pool->occupants);
 	list_init(&pool->turns);

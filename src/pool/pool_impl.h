@@ -104,6 +104,7 @@ struct pool {
 	struct link ordered; /* occupants for whom a sandbox is being made */
 	struct link due;   /* occupants whose on_end is to be called, by tidy() */
 	unsigned sandbox_count, armed_count, arming_count, queue_count, ordered_count;
+	unsigned orders_max; /* being made at a time for those who wait, of one environment */
 	uint32_t last_number;
 	uint64_t last_occupant;
 	uint64_t calm_us; /* until then one that has just begun is likely to be at work */

@@ -6,15 +6,22 @@
  * the end: what one of them sends cannot delay another by more than one round.  All of it is done
  * in a few steps, however many wait.
  *
- * Where there are several shares, one that has much leaves a few sandboxes and half of the free
- * places in the queue to those who may come: whoever has little finds room at once.
+ * Where there are several shares, one that has much leaves a few sandboxes, some of those that are
+ * armed, and half of the free places in the queue to those who may come: whoever has little finds
+ * room at once.
+ *
+ * Only so many are made at a time for those who wait: more would make none of them sooner, and
+ * whose turn comes next would have to wait for them all.
  */
 #include "base/own.h"
 #include "pool/pool_impl.h"
 
 #define CALM_US 3000u /* most runs are over by then */
 
-enum { RESERVE_OF = 8 }; /* one in so many sandboxes is not for those who have many */
+enum {
+	RESERVE_OF = 8, /* one in so many sandboxes is not for those who have many */
+	SPARES = 4,     /* ... nor are so many of those that are armed */
+};
 
 void pool_add_share(struct pool *pool, struct share *share)
 {
@@ -37,10 +44,14 @@ static unsigned in_use(const struct pool *pool)
 	return pool->sandbox_count - idle;
 }
 
+static bool has_few(const struct pool *pool, const struct share *share)
+{
+	return share->running + share->ordered < reserve(pool);
+}
+
 static bool may_take(const struct pool *pool, const struct share *share)
 {
-	return share->running + share->ordered < reserve(pool) ||
-	       in_use(pool) + reserve(pool) < pool->options.boxes_max;
+	return has_few(pool, share) || in_use(pool) + reserve(pool) < pool->options.boxes_max;
 }
 
 /* What can be had at once does not wait. */
@@ -145,12 +156,25 @@ unsigned queue_place(const struct occupant *t)
 
 /* ---- sandboxes for them ----------------------------------------------------------------- */
 
+/* Those that are armed are all for others. */
+static bool is_for_others(const struct occupant *t)
+{
+	unsigned spares = reserve(t->pool) < SPARES ? reserve(t->pool) : SPARES;
+
+	if (t->pool->options.armed_min < spares)
+		spares = t->pool->options.armed_min;
+	return t->kept->armed_count <= spares && !has_few(t->pool, t->share);
+}
+
 /* Where one was lost, those that were armed with it may be, too. */
 static struct sandbox *find_armed(const struct occupant *t)
 {
+	bool is_modest = is_for_others(t);
+
 	list_each (&t->kept->armed, l) {
 		struct sandbox *box = holder_of(l, struct sandbox, armed);
-		if (box->armed_us >= t->lost_us && shape_fits(&box->shape, &t->shape))
+		if (box->armed_us >= t->lost_us && shape_fits(&box->shape, &t->shape) &&
+		    !(is_modest && box->is_default)) /* what was made to measure fits no other */
 			return box;
 	}
 	return NULL;
@@ -204,8 +228,11 @@ static bool order_for(struct occupant *t)
 	struct pool *pool = t->pool;
 	struct shape usual = pool_default_shape(pool, t->kept);
 	bool is_default = shape_fits(&usual, &t->shape);
-	struct sandbox *box = find_unclaimed(pool, &t->shape);
+	struct sandbox *box = NULL;
 
+	if (t->kept->ordered >= pool->orders_max)
+		return false;
+	box = find_unclaimed(pool, &t->shape);
 	if (!box && pool->sandbox_count < pool->options.boxes_max) {
 		box = sandbox_order(pool, is_default ? &usual : &t->shape);
 		if (box)
@@ -309,10 +336,13 @@ static void pass_on(struct pool *pool, struct share *share)
 	share->credit = share->weight;
 }
 
-/* What is armed and of no use to those who wait makes room for what is. */
+/* What is armed and of no use to those who wait makes room for what is.  False: none is needed. */
 static bool make_room(struct pool *pool)
 {
 	unsigned without = 0, doomed = count_doomed(pool);
+
+	if (pool->sandbox_count < pool->options.boxes_max)
+		return false; /* they wait for their turn alone */
 
 	list_each (&pool->turns, l) {
 		const struct share *share = holder_of(l, struct share, turn);

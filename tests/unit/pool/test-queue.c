@@ -135,6 +135,27 @@ TEST(whoever_has_many_leaves_a_sandbox_to_whoever_has_none)
 	}
 }
 
+TEST(whoever_has_none_finds_one_armed_beside_a_crowd)
+{
+	auto_bench struct bench b;
+	struct pool_options options = { .armed_min = 2, .boxes_max = 32, .queue_max = 64 };
+	struct told many[40], one;
+	struct pair p;
+
+	OPEN(&b, &options);
+	share_pool(&b, &p);
+	CHECK_RUN(start_many(many, 40, &b, &p.greedy, "sleep 1\n"));
+	for (int i = 0; i < 500 && (p.greedy.running < 8 || state_of(&b, ENV_SH).armed < 2); i++)
+		pass_time(&b, 10);
+	CHECK(p.greedy.waiting_count > 0);
+	CHECK_RUN(start_many(&one, 1, &b, &p.modest, "echo hi\n"));
+	CHECK_INT(p.modest.running, 1); /* at once */
+	CHECK_RUN(serve(&b, 30000));
+	CHECK_RESULT(one);
+	for (size_t i = 0; i < 40; i++)
+		CHECK_RESULT(many[i]);
+}
+
 TEST(who_has_the_pool_alone_has_all_of_it)
 {
 	auto_bench struct bench b;
