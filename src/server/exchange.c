@@ -658,7 +658,7 @@ static void fail_now(struct exchange *x, const struct failure *f)
 	char seconds[16];
 
 	json_open(&j, NULL, '{');
-	if (x->match.manner)
+	if (x->match.manner && x->match.manner->write_failure)
 		x->match.manner->write_failure(&j, f);
 	else
 		failure_json(&j, "error", f);

@@ -27,9 +27,9 @@ static const char wrapper[] =
 	"    with open('" SNIPPET_NAME "', 'rb') as file:\n"
 	"        text = file.read()\n"
 	"    try:\n"
-	"        exec(compile(text, '<string>', 'exec'), globals())\n"
-	"    except SystemExit as end:\n"
-	"        line = 'Traceback (most recent call last):\\nSystemExit: %s\\n' % end\n"
+	"        exec(compile(text, '<user>', 'exec'), globals())\n"
+	"    except (SystemExit, SyntaxError) as end:\n"
+	"        line = 'Traceback (most recent call last):\\n%s: %s\\n' % (type(end).__name__, end)\n"
 	"        os.write(2, line.encode(errors='replace'))\n"
 	"        sys.exit(1)\n"
 	"_run()\n";
@@ -83,12 +83,26 @@ static void refuse(struct exchange *x, const char *member, const char *message, 
 
 /* ---- one line -------------------------------------------------------------------------- */
 
+/* Its text, as str() has it, says where: what is printed of it does not. */
+static bool is_syntax_error(const char *type)
+{
+	static const char *const types[] = { "SyntaxError", "IndentationError", "TabError" };
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (strcmp(type, types[i]) == 0)
+			return true;
+	return false;
+}
+
 static void add_detail(struct buf *out, const struct vial_result *result)
 {
 	bool is_exception = result->exception.type[0] != '\0';
 
 	if (result->oom)
 		buf_add_str(out, "Memory limit exceeded\n");
+	else if (is_syntax_error(result->exception.type) && result->exception.line > 0)
+		buf_printf(out, "%s: %s (<user>, line %ld)\n", result->exception.type,
+			   result->exception.message, result->exception.line);
 	else if (is_exception && oneline_exception(out, result->err.data, result->err.len))
 		return;
 	else if (is_exception)

@@ -43,6 +43,7 @@ static void write_failure(struct json *j, const struct failure *f)
 }
 
 const struct manner execute_manner = { headers, true, write_failure };
+const struct manner nobodys_manner = { headers, false, NULL };
 
 static void refuse(struct exchange *x, const char *text)
 {

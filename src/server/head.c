@@ -121,6 +121,8 @@ static void check_route(struct exchange *x, const struct head *head, const char 
 {
 	const struct route *route = x->match.route;
 
+	if (!route && !x->match.manner && strncmp(path, "/v1/", 4) != 0)
+		x->match.manner = &nobodys_manner;
 	if (!route && x->match.allow[0])
 		exchange_refuse(x, 405, ERR_INVALID, "%.60s takes %s, not %.20s", path,
 				x->match.allow, method);

@@ -93,7 +93,8 @@ class Requests(Execute):
             self.assertEqual((headers["Allow"], headers["X-XSS-Protection"]), ("POST", "1; mode=block"))
 
     def test_headers(self):
-        for answer in (self.ask(body_of("1")), self.daemon.ask("GET", "/"), self.ask("x")):
+        for answer in (self.ask(body_of("1")), self.daemon.ask("GET", "/"), self.ask("x"),
+                       self.daemon.ask("GET", "/nobodys")):
             for name, value in (
                     ("Strict-Transport-Security", "max-age=31536000; includeSubDomains"),
                     ("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "SAMEORIGIN"),
@@ -363,8 +364,12 @@ class Exec(daemon.Case):
                 ("x = b'x' * (1 << 40)", "Memory limit exceeded\n")):
             with self.subTest(code=code):
                 self.assertEqual(self.ask(code), (400, {"detail": line}))
-        status, answer = self.ask("x x")
-        self.assertEqual((status, answer["detail"][:13]), (400, "SyntaxError: "))
+        for code, line in (
+                ("x = 1\nx x", "SyntaxError: invalid syntax (<user>, line 2)\n"),
+                (" x = 1", "IndentationError: unexpected indent (<user>, line 1)\n"),
+                ("exit() x", "SyntaxError: invalid syntax (<user>, line 1)\n")):
+            with self.subTest(code=code):
+                self.assertEqual(self.ask(code), (400, {"detail": line}))
         status, answer = self.ask("raise ValueError('y' * 20000)")
         self.assertEqual((status, answer["detail"]), (400, ("ValueError: " + "y" * 20000)[:8192]))
 
