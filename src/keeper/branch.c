@@ -96,6 +96,16 @@ static void fail_all(struct branches *b)
 		cell_fail(cells[i], &why);
 }
 
+/* As long as somebody traces it nobody else can reap it: who waits for that waits for us. */
+void branches_lose_origin(struct branches *b)
+{
+	if (!b)
+		return;
+	if (b->why.code == ERR_NONE)
+		err_set(&b->why, ERR_GONE, "the session's interpreter ended");
+	fail_all(b);
+}
+
 void branches_give_up(struct branches *b, const struct err *why)
 {
 	if (b->why.code != ERR_NONE)
@@ -160,15 +170,21 @@ static void on_grafter_end(struct watch *w, uint32_t events)
 {
 	struct branches *b = holder_of(w, struct branches, end_watch);
 	struct cell *lost = b->is_committed ? b->origin : NULL;
+	struct loop *loop = b->keeper->loop;
+	int signal = 0;
+	struct err ignored;
 
 	(void)events;
-	loop_unwatch(b->keeper->loop, w);
-	(void)keeper_reap(&b->grafter, NULL, NULL, NULL);
-	if (b->why.code == ERR_NONE)
+	loop_unwatch(loop, w);
+	(void)keeper_reap(&b->grafter, NULL, &signal, NULL);
+	if (b->why.code == ERR_NONE || signal != 0) /* whatever failed then failed for that */
 		err_set(&b->why, ERR_SYS, "whoever was to fork it died");
 	fail_all(b);
-	if (lost)
-		cell_kill(lost); /* it died half way, and took the guest along */
+	if (!lost)
+		return;
+	/* It died half way, and took the guest along: that has to be reaped, or pid 1 stays. */
+	(void)!loop_watch(loop, &lost->guest_watch, EPOLLIN, &ignored);
+	cell_kill(lost);
 }
 
 /* ---- its making ------------------------------------------------------------------------ */
@@ -182,8 +198,10 @@ static int open_copies(struct branches *b, struct err *e)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/root", keeper_pid(b->origin->guest.pidfd));
 	auto_close int root = SYS(open, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return err_set(e, ERR_GONE, "the session's interpreter ended");
 	for (size_t i = 0; i < BOX_COPIES; i++) {
-		b->copies[i] = root < 0 ? -1 : SYS(sys_openat2, root, paths[i], &how);
+		b->copies[i] = SYS(sys_openat2, root, paths[i], &how);
 		if (b->copies[i] < 0)
 			return err_sys(e, "%s", paths[i]);
 	}
@@ -216,7 +234,7 @@ static int make_slots(struct branches *b, struct err *e)
 	for (unsigned i = 0; i < b->fork.count; i++) {
 		if (cell_create_below(&b->cells[i], b, b->origin, b->fork.first + i, &b->fork.arm,
 				      &above, e) < 0)
-			return -1;
+			return err_context(e, "a branch's sandbox");
 		b->cell_count++;
 	}
 	return 0;

@@ -220,6 +220,7 @@ static void on_init_end(struct watch *w, uint32_t events)
 		cell_free(cell);
 		return;
 	}
+	branches_lose_origin(cell->branches);
 	if (cell->guest.pidfd >= 0) { /* it died with its pid 1 */
 		loop_unwatch(cell->keeper->loop, &cell->guest_watch);
 		(void)keeper_reap(&cell->guest.pidfd, &cell->end.exit_code, &cell->end.signal,
@@ -267,6 +268,7 @@ static void on_guest_end(struct watch *w, uint32_t events)
 
 	(void)events;
 	loop_unwatch(cell->keeper->loop, w);
+	branches_lose_origin(cell->branches);
 	if (!keeper_reap(&cell->guest.pidfd, &cell->end.exit_code, &cell->end.signal, &usage) ||
 	    is_lost(cell))
 		cell->end.lost = true; /* or reaped as a stranger: how it ended is not known */

@@ -216,6 +216,7 @@ void branches_begin(struct keeper *k, struct cell *origin, const struct wire_for
 void branches_advance(struct branches *b); /* the slot of one of them is ready */
 /* One of them, or its origin, is lost; the others are told when all is cleared away. */
 void branches_give_up(struct branches *b, const struct err *why);
+void branches_lose_origin(struct branches *b); /* before it is reaped; NULL is fine */
 void branches_free(struct branches *b); /* at once: whoever was stopped for it dies; NULL is fine */
 void grafter_end(struct keeper *k);     /* of the one that waits, if there is one */
 

@@ -21,20 +21,20 @@ AHEAD = 4  # slots of each environment that are nobody's yet (keeper.h)
 SLACK = {"keeper's descriptors": 64 * 20}
 QUIET_S = 10
 
-kills = runs = 0           # how many of each; set by start()
+kills = runs = forks = 0   # how many of each; set by start()
 moment = random.Random()   # for everything that is random
 
 
 def start(seed, is_soak):
-    global kills, runs
+    global kills, runs, forks
     moment.seed(seed)
-    kills, runs = (200, 20000) if is_soak else (20, 2000)
+    kills, runs, forks = (200, 20000, 10000) if is_soak else (20, 2000, 200)
     leftovers.become_subreaper()
 
 
 # ---- processes -------------------------------------------------------------------------------
 
-Process = collections.namedtuple("Process", "pid parent name depth inner state")
+Process = collections.namedtuple("Process", "pid parent name depth inner state is_traced")
 
 
 def process(pid):
@@ -46,7 +46,7 @@ def process(pid):
         return None
     pids = rows.get("NSpid", "0").split()
     return Process(pid, int(rows["PPid"]), rows["Name"], len(pids), int(pids[-1]),
-                   rows["State"][0])
+                   rows["State"][0], rows["TracerPid"] != "0")
 
 
 def children(pid):
@@ -69,6 +69,10 @@ ROLES = {
     "zygote": lambda p: p.depth == NEST and p.name.startswith(("python", "ruby")),
     "pid 1": lambda p: p.depth == SANDBOX and p.inner == 1,
     "guest": lambda p: p.depth == SANDBOX and p.inner == 2,
+    "grafter": lambda p: p.name == "vial-grafter",
+    "traced": lambda p: p.is_traced,  # by a grafter: who is forked, and who is made of it
+    "branch": lambda p: p.depth > SANDBOX and p.inner != 1,
+    "pid 1 of a branch": lambda p: p.depth > SANDBOX and p.inner == 1,
 }
 
 
