@@ -362,7 +362,9 @@ static int send_plan(struct branches *b, struct err *e)
 	if ((size_t)snprintf(msg.plan.workspace, sizeof(msg.plan.workspace), "%s",
 			     origin->nest->job->workdir) >= sizeof(msg.plan.workspace))
 		return err_set(e, ERR_LIMIT, "%.100s: too long", origin->nest->job->workdir);
-	return message_send(b->channel, &msg, sizeof(msg), NULL, 0, e);
+	if (message_send(b->channel, &msg, sizeof(msg), NULL, 0, e) < 0)
+		return err_set(e, ERR_SYS, "whoever was to fork it died");
+	return 0;
 }
 
 /* One that waits, or another. */

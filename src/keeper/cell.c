@@ -635,10 +635,12 @@ static void on_channel(struct watch *w, uint32_t events)
 	(void)events;
 	loop_unwatch(cell->keeper->loop, w);
 	if (box_ready(cell->box, &e) < 0) {
-		if (cell->branches)
+		if (cell->branches) {
+			err_context(&e, "a branch's sandbox");
 			branches_give_up(cell->branches, &e);
-		else
+		} else {
 			cell_fail(cell, &e);
+		}
 		return;
 	}
 	if (cell->above)

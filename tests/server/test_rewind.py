@@ -381,7 +381,7 @@ class Model(Case):
     """Random steps, bad ends, undos, checkpoints and restores: REWIND_SEQUENCES of them."""
 
     def test_random_sequences(self):
-        count = int(os.environ.get("REWIND_SEQUENCES", 6))
+        count = int(os.environ.get("REWIND_SEQUENCES", 24))
         seed = int(os.environ.get("REWIND_SEED", 20))
         for number in range(count):
             rng = random.Random(seed * 1000003 + number)
