@@ -21,14 +21,21 @@ class Client(http.client.HTTPConnection):
         self.sock.settimeout(self.timeout)
         self.sock.connect(self.path)
 
-    def post(self, path, body=None):
+    def ask(self, method, path, body=None):
         text = None if body is None else json.dumps(body)
-        self.request("POST", path, text, {"Content-Type": "application/json"} if text else {})
+        self.request(method, path, text, {"Content-Type": "application/json"} if text else {})
         answer = self.getresponse()
         text = answer.read()
         if answer.status >= 300:
-            raise SystemExit(f"bench: {path}: {text.decode()[:200]}")
+            raise RuntimeError(f"{path}: {text.decode()[:200]}")
         return json.loads(text)
+
+    def post(self, path, body=None):
+        return self.ask("POST", path, body)
+
+    def has_environment(self, name):
+        rows = self.ask("GET", "/v1/environments")["environments"]
+        return any(row["name"] == name and not row.get("error") for row in rows)
 
     def value(self, session, code):
         result = self.post(f"/v1/sessions/{session}/runs", {"code": code})["result"]

@@ -172,8 +172,8 @@ def ask(*words):
     return None, (answer.stderr.strip().splitlines() or ["it failed"])[-1]
 
 
-def docker(stack):
-    titles = {"docker-run": "docker run", "docker-exec": "docker exec"}
+def docker_tool():
+    """Its command, and why that is of no use here, or None."""
     tool = [shutil.which("docker")]
     if os.environ.get("DOCKER_HOST"):  # the rows run with an environment of their own
         tool += ["--host", os.environ["DOCKER_HOST"]]
@@ -182,6 +182,12 @@ def docker(stack):
         _, reason = ask(*tool, "version", "--format", "{{.Server.Version}}")
     if not reason and ask(*tool, "image", "inspect", IMAGE)[0] is None:
         reason = f"no image {IMAGE} here (VIAL_BENCH_IMAGE names another)"
+    return tool, reason
+
+
+def docker(stack):
+    titles = {"docker-run": "docker run", "docker-exec": "docker exec"}
+    tool, reason = docker_tool()
     limits = ["--network", "none", "--memory", "512m", "--pids-limit", "128", "--cpus", "1",
               "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--user", "1000"]
     container = None
