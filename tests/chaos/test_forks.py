@@ -22,10 +22,11 @@ MEMORY_KB = 1024  # what an allocator may keep, however many forks there were
 
 # What a client may be told of a fork, a step or a session that was lost; and all that it may be told.
 LOST = re.compile(r"there is no session|the (sandbox|environment|session) was lost"
-                  r"|the (session's )?interpreter (has ended|ended|died)|it could not be forked"
+                  r"|the (session's )?interpreter (has ended|ended|died|was ended)|it could not be forked"
                   r"|whoever was to fork it died|the sandbox died before it was ready"
                   r"|the sandbox was not sealed|init died before it was ready"
-                  r"|a branch's sandbox: |the (warm interpreter|stem) of \w+ died|trace: ")
+                  r"|a branch's sandbox: |the (warm interpreter|stem) of \w+ died|trace: "
+                  r"|^message: Broken pipe$")  # an order to a stem that has just died
 
 
 class Caller:
