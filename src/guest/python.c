@@ -477,7 +477,10 @@ static bool note_modules(void)
 
 void python_prepare(void)
 {
-	if (!python_find() || !python_note_loaded())
+	if (!python_find())
+		return;
+	python_set_arenas();
+	if (!python_note_loaded())
 		return;
 	zygote.run_exitfuncs = attribute_of("atexit", "_run_exitfuncs");
 	zygote.thread_count = attribute_of("_thread", "_count");

@@ -12,6 +12,12 @@
 
 typedef struct object PyObject;
 
+struct python_arenas { /* its PyObjectArenaAllocator */
+	void *context;
+	void *(*take)(void *context, size_t size);
+	void (*give)(void *context, void *at, size_t size);
+};
+
 struct python {
 #define FUNCTION(type, name, arguments) type(*name) arguments;
 #define OBJECT(name)                    PyObject *name;
@@ -23,6 +29,9 @@ struct python {
 extern struct python py;
 
 bool python_find(void); /* whether this process is one */
+
+/* python_arenas.c */
+void python_set_arenas(void);
 
 /* python_name.c */
 void python_find_name(void); /* where it keeps what it will run */

@@ -269,6 +269,33 @@ class Refusals(Case):
         self.assertEqual(self.value(branches[-1], "1"), 1)
 
 
+class Memory(Case):
+    """Many objects lie in huge pages, which are quick to copy; few do not."""
+
+    ADVISED = ("import re\n"
+               "advised = lambda: sum(int(re.search(r'Rss: +(\\d+)', area)[1]) for area in\n"
+               "    re.split(r'\\n(?=[0-9a-f]+-[0-9a-f]+ )', open('/proc/self/smaps').read())\n"
+               "    if re.search(r'VmFlags:.* hg\\b', area)) >> 10\n")
+
+    @unittest.skipUnless(os.path.exists("/sys/kernel/mm/transparent_hugepage"), "a kernel without huge pages")
+    def test_of_objects(self):
+        session = self.open(limits={"memory": "512m"})
+        self.step(session, self.ADVISED)
+        before = self.value(session, "advised()")
+        self.step(session, "few = [float(i) for i in range(100000)]")
+        self.assertEqual(self.value(session, "advised()"), before)
+        self.step(session, "x = [float(i) for i in range(3000000)]")
+        self.assertGreater(self.value(session, "advised()"), before + 40)
+        family = [session] + self.fork(session)
+        for one in family:
+            self.step(one, "del x[::2]; y = [str(v) for v in x[:1000000]]")
+            self.assertEqual(self.value(one, "[sum(x), sum(map(len, y)), sum(few)]"),
+                             [2250000000000.0, sum(len(str(float(i))) for i in range(1, 2000000, 2)), 4999950000.0])
+            self.step(one, "del x, y; import gc; gc.collect()")
+            self.assertLess(self.value(one, "advised()"), before + 20)
+            self.assertEqual(self.value(one, "x = [float(i) for i in range(3000000)]; sum(x)"), 4499998500000.0)
+
+
 class Beside(Case):
     """What others ask of a session while it is forked is done after it, or refused."""
 
