@@ -29,7 +29,8 @@ static const char wrapper[] =
 	"    try:\n"
 	"        exec(compile(text, '<user>', 'exec'), globals())\n"
 	"    except (SystemExit, SyntaxError) as end:\n"
-	"        line = 'Traceback (most recent call last):\\n%s: %s\\n' % (type(end).__name__, end)\n"
+	"        what = type(end).__name__, end\n"
+	"        line = 'Traceback (most recent call last):\\n%s: %s\\n' % what\n"
 	"        os.write(2, line.encode(errors='replace'))\n"
 	"        sys.exit(1)\n"
 	"_run()\n";
