@@ -19,7 +19,7 @@ CLIENTS = 6
 AHEAD = 4  # slots of each environment that are nobody's yet (keeper.h)
 # Control groups that wait for the next sandbox, with what is open of each: that many at most.
 SLACK = {"keeper's descriptors": 64 * 20}
-QUIET_S = 10
+QUIET_S = 60
 
 kills = runs = forks = 0   # how many of each; set by start()
 moment = random.Random()   # for everything that is random

@@ -8,8 +8,9 @@ import chaos
 import leftovers
 from chaos import CLIENTS, Daemon, Load, kill, moment, wait_until
 
-GONE_S = 2       # for all of a daemon that was killed
-BACK_S = 5       # for a part of it to be there again, on a busy machine
+# Patience, not promises: how soon is measured, where nobody else is at work.
+GONE_S = 60      # for all of a daemon that was killed
+BACK_S = 60      # for a part of it to be there again
 
 # What a client may be told; and all that it may be told.
 LOST = re.compile(r"the (sandbox|environment) was lost|the sandbox died before it was ready"
@@ -116,22 +117,21 @@ class Whole(Killed):
             with Load(self.daemon.path) as load:
                 time.sleep(moment.uniform(0, 0.5))
                 kill(self.daemon.find(role)[0].pid)
-                killed = time.monotonic()
                 self.daemon.process.wait(GONE_S)
                 after = Daemon("--listen", "none", path=self.daemon.path)
+                ready = time.monotonic()
                 self.addCleanup(after.close)
-                self.assertEqual(chaos.wait_no_orphans(GONE_S - (time.monotonic() - killed),
-                                                       after.process.pid), [])
+                self.assertEqual(chaos.wait_no_orphans(GONE_S, after.process.pid), [])
                 self.assertTrue(load.wait_for_more(CLIENTS, BACK_S), "the next one does not work")
             self.assert_none_wrong(load)
-            late = [why for began, why in load.failed if began > killed + GONE_S]
+            late = [why for began, why in load.failed if began > ready]
             self.assertEqual(late, [])
             right, failed = right + load.right, failed + len(load.failed)
             after.close()
             self.daemon.close()
             self.daemon = None
         print("# %d kills: %d right, %d failed" % (chaos.kills, right, failed), flush=True)
-        self.assertEqual(leftovers.wait_clean(self.before, 5)[1], [])
+        self.assertEqual(leftovers.wait_clean(self.before, GONE_S)[1], [])
 
     def test_keeper(self):
         self.check("keeper")

@@ -13,7 +13,7 @@ from chaos import Daemon, kill, moment, wait_until
 
 SESSIONS = 100
 WORKERS = 5
-GONE_S, BACK_S = 2, 10
+GONE_S, BACK_S = 60, 60  # patience, not promises
 WARM_UP = 500
 MEMORY_KB = 512  # what an allocator may keep, however many steps there were
 
@@ -187,7 +187,7 @@ class Whole(unittest.TestCase):
                 self.assertRegex(why, LOST)
             after.close()
             made.close()
-        self.assertEqual(leftovers.wait_clean(before, 5)[1], [])
+        self.assertEqual(leftovers.wait_clean(before, GONE_S)[1], [])
 
     def test_keeper(self):
         self.check("keeper")
