@@ -28,14 +28,11 @@ class Parts(Killed):
     @classmethod
     def setUpClass(cls):
         cls.daemon = Daemon("--listen", "none")
+        cls.addClassCleanup(cls.daemon.close)
         with Load(cls.daemon.path) as load:  # until everything is there that will be
-            assert load.wait_for_more(100, 30), load.failed
+            assert load.wait_for_more(100, 10 * BACK_S), load.failed
         assert cls.daemon.settle()
         cls.before = cls.daemon.holdings()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.daemon.close()
 
     def kill_often(self, role):
         done = 0

@@ -15,7 +15,7 @@ import contract
 
 VIAL = None      # set by `run`
 WORKERS = 0      # likewise: so many stand behind a dispatcher that is asked instead
-PATIENCE_S = 30  # a hang, not a measure of speed
+PATIENCE_S = 60  # a hang, not a measure of speed
 PROGRESS = ("queued", "started", "heartbeat")  # events that depend on how busy a server is
 
 
