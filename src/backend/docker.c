@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/units.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -18,10 +19,15 @@ enum {
 	LIST_US = 1000000,
 	ORDER_MS = 60000,
 	ANSWER_MAX = 4 << 20,
-	ORDER_MAX = 64 << 10,
+	ORDER_MAX = 512 << 10,
+	PROFILE_MAX = 128 << 10, /* Docker's own is a tenth of it */
 };
 
 #define FLEET_LABEL "vial.fleet"
+
+/* Options that the engine is not told as the command line of docker has them. */
+#define SECCOMP     "seccomp="
+#define SYSTEMPATHS "systempaths=unconfined"
 
 struct order { /* something to be made or removed */
 	struct backend *backend;
@@ -36,6 +42,7 @@ struct order { /* something to be made or removed */
 struct backend {
 	struct backend_options options;
 	uint64_t nano_cpus;
+	struct buf profile; /* "seccomp=" and what is in the file that was named; empty: none */
 	struct timer again;
 	struct http_call *list;
 	LIST_HEAD(, order) orders;
@@ -211,6 +218,26 @@ static void write_labels(struct json *j, const struct backend *b)
 	json_close(j);
 }
 
+/*
+ * What a container without privileges has not to give: it has one uid and one control group, its
+ * own, and a masked /proc, so that none can be mounted.  Docker's own filter lets it make no
+ * namespaces either.  A worker refuses to start where more is missing than it is told of.
+ */
+static const char *missing_layers(const struct config_server *s)
+{
+	bool has_filter = false, has_proc = false;
+
+	for (size_t i = 0; i < s->worker_security.count; i++) {
+		const char *option = s->worker_security.items[i];
+
+		has_filter |= strncmp(option, SECCOMP, strlen(SECCOMP)) == 0;
+		has_proc |= strcmp(option, SYSTEMPATHS) == 0;
+	}
+	if (!has_filter)
+		return "namespaces,root,uid,cgroup,proc";
+	return has_proc ? "uid,cgroup" : "uid,cgroup,proc";
+}
+
 /* Nothing of our own environment is in it, and nothing of a client's. */
 static void write_environment(struct json *j, const struct backend *b, const char *name)
 {
@@ -224,9 +251,40 @@ static void write_environment(struct json *j, const struct backend *b, const cha
 	json_string(j, NULL, text);
 	json_string(j, NULL, "VIAL_ALLOW_PLAIN=true");
 	json_string(j, NULL, "VIAL_SOCKET=none");
+	(void)snprintf(text, sizeof(text), "VIAL_ALLOW_WEAK=%s", missing_layers(s));
+	json_string(j, NULL, text);
 	json_string(j, NULL, "VIAL_RELAY_KEY=/run/secrets/vial-relay-key");
 	for (size_t i = 0; i < s->worker_environment.count; i++)
 		json_string(j, NULL, s->worker_environment.items[i]);
+	json_close(j);
+}
+
+static bool is_file(const char *option)
+{
+	return strncmp(option, SECCOMP "/", strlen(SECCOMP "/")) == 0;
+}
+
+static void write_security(struct json *j, const struct backend *b)
+{
+	const struct setting_list *options = &b->options.settings->worker_security;
+	bool has_proc = false;
+
+	json_open(j, "SecurityOpt", '[');
+	json_string(j, NULL, "no-new-privileges");
+	for (size_t i = 0; i < options->count; i++) {
+		if (strcmp(options->items[i], SYSTEMPATHS) == 0)
+			has_proc = true;
+		else
+			json_string(j, NULL,
+				    is_file(options->items[i]) ? buf_str(&b->profile)
+							       : options->items[i]);
+	}
+	json_close(j);
+	if (!has_proc)
+		return;
+	json_open(j, "MaskedPaths", '[');
+	json_close(j);
+	json_open(j, "ReadonlyPaths", '[');
 	json_close(j);
 }
 
@@ -248,13 +306,9 @@ static void write_host(struct json *j, const struct backend *b)
 	json_open(j, "CapDrop", '[');
 	json_string(j, NULL, "ALL");
 	json_close(j);
-	json_open(j, "SecurityOpt", '[');
-	json_string(j, NULL, "no-new-privileges");
-	for (size_t i = 0; i < s->worker_security.count; i++)
-		json_string(j, NULL, s->worker_security.items[i]);
-	json_close(j);
+	write_security(j, b);
 	json_open(j, "Tmpfs", '{');
-	json_string(j, "/tmp", "rw,nosuid,nodev");
+	json_string(j, "/tmp", "rw,exec,nosuid,nodev"); /* what is compiled there is run there */
 	json_string(j, "/run/vial", "rw,nosuid,nodev,mode=1777");
 	json_string(j, "/var/lib/vial", "rw,nosuid,nodev,mode=1777");
 	json_close(j);
@@ -333,6 +387,44 @@ static void docker_remove(struct backend *b, const char *id, uint64_t grace_ms, 
 
 /* ---- life ------------------------------------------------------------------------------ */
 
+static void docker_close(struct backend *b)
+{
+	if (!b)
+		return;
+	loop_cancel_timer(b->options.loop, &b->again);
+	http_call_cancel(b->list);
+	while (!LIST_EMPTY(&b->orders)) {
+		struct order *o = LIST_FIRST(&b->orders);
+		http_call_cancel(o->call);
+		LIST_REMOVE(o, link);
+		buf_done(&o->body);
+		free(o);
+	}
+	buf_done(&b->profile);
+	free(b);
+}
+
+/* Now, while it is there: the engine takes the profile itself, not its name. */
+static int read_profile(struct backend *b, struct err *e)
+{
+	const struct setting_list *options = &b->options.settings->worker_security;
+
+	b->profile = (struct buf)BUF_INIT(PROFILE_MAX);
+	for (size_t i = 0; i < options->count; i++) {
+		const char *path = options->items[i] + strlen(SECCOMP);
+
+		if (!is_file(options->items[i]))
+			continue;
+		buf_reset(&b->profile);
+		buf_printf(&b->profile, SECCOMP);
+		if (buf_add_file(&b->profile, AT_FDCWD, path, e) < 0)
+			return err_context(e, "worker_security");
+		if (b->profile.dropped)
+			return err_set(e, ERR_LIMIT, "worker_security: %.100s is too large", path);
+	}
+	return 0;
+}
+
 static int docker_open(struct backend **ret, const struct backend_options *options, struct err *e)
 {
 	const struct config_server *s = options->settings;
@@ -347,6 +439,10 @@ static int docker_open(struct backend **ret, const struct backend_options *optio
 			       .nano_cpus = millicores * 1000000,
 			       .again.on_due = on_again };
 	LIST_INIT(&b->orders);
+	if (read_profile(b, e) < 0) {
+		docker_close(b);
+		return -1;
+	}
 	*ret = b;
 	return 0;
 }
@@ -354,22 +450,6 @@ static int docker_open(struct backend **ret, const struct backend_options *optio
 static void docker_start(struct backend *b)
 {
 	list_later(b, 0);
-}
-
-static void docker_close(struct backend *b)
-{
-	if (!b)
-		return;
-	loop_cancel_timer(b->options.loop, &b->again);
-	http_call_cancel(b->list);
-	while (!LIST_EMPTY(&b->orders)) {
-		struct order *o = LIST_FIRST(&b->orders);
-		http_call_cancel(o->call);
-		LIST_REMOVE(o, link);
-		buf_done(&o->body);
-		free(o);
-	}
-	free(b);
 }
 
 const struct backend_class backend_docker = {
