@@ -24,30 +24,40 @@
 #include "base/sys.h"
 #include "engine/census.h"
 #include "engine/steps.h"
+#include "engine/workspace.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 enum {
 	ARENA_BYTES = 3 << 20, /* more than the kernel takes of arguments */
 	REMOVE_TRIES = 200,    /* of a directory whose last users are on their way out */
 	NEW_S = 60,            /* in which a directory may not be locked yet */
+	COUNT_MAX = 1 << 20,   /* of processes */
+	GROWTH_MS = 100,       /* between two looks at what is in its directories */
 };
+
+const struct guest_spec *bare_guest;
 
 enum spawn_fd { SPAWN_IN, SPAWN_OUT, SPAWN_ERR, SPAWN_STATUS, SPAWN_CONTROL, SPAWN_FDS_MAX };
 
 /* Shared, and at the same place in both: so pointers into it hold. */
 struct bare {
 	pid_t guest; /* noted by the kernel itself */
+	uint64_t room; /* for processes of others, besides those there are */
 	struct guest_spec spec;
 	struct limits limits;
 	size_t used;
@@ -121,6 +131,7 @@ static int put_spec(struct bare *b, const struct guest_spec *spec, struct err *e
 	b->limits = *spec->limits;
 	b->spec.limits = &b->limits;
 	b->spec.cwd = put_text(b, spec->cwd);
+	b->room = spec->other_processes;
 	b->spec.other_processes = census_of_uid();
 	if (!b->spec.cwd || !put_words(&b->spec.argv, b, spec->argv) ||
 	    !put_words(&b->spec.envp, b, spec->envp) || !put_rules(b, spec))
@@ -311,7 +322,11 @@ static int make_directory(struct bare_init *in, struct err *e)
 	in->workspace = SYS(open, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (in->workspace < 0 || SYS(flock, in->workspace, LOCK_EX | LOCK_NB) < 0)
 		return err_sys(e, "%.100s", path);
-	return 0;
+	if (in->spec->mount_count == 0)
+		return 0;
+	if (SYS(chdir, base) < 0)
+		return err_sys(e, "%.100s", base);
+	return mount_make_tree(in->spec->mounts, in->spec->mount_count, e);
 }
 
 static int seal(struct bare_init *in, struct err *e)
@@ -358,13 +373,54 @@ _Noreturn static void become_guest(struct bare_init *in, const int *fds, size_t 
 	for (int i = 0; i < 3; i++)
 		spec->stdio[i] = fds[SPAWN_IN + i];
 	spec->control_fd = fd_count > SPAWN_CONTROL ? fds[SPAWN_CONTROL] : 0;
-	/* What is not dumpable has a /proc/self of root's. */
+	bare_guest = spec;
+	/* What is not dumpable has a /proc/self of root's.  One that will exec later is a copy of
+	 * the keeper until then: nobody's to look into. */
 	if (SYS(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		err_sys(&e, "dumpable");
-	else if (oom_volunteer(&e) == 0)
-		guest_main(in->spec->lease, spec, fds[SPAWN_STATUS], -1);
+	else if (oom_volunteer(&e) == 0) {
+		if (spec->will_exec && SYS(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+			err_sys(&e, "dumpable");
+		else
+			guest_main(in->spec->lease, spec, fds[SPAWN_STATUS], -1);
+	}
 	err_send(&e, fds[SPAWN_STATUS]);
 	_exit(125);
+}
+
+/* Without libc, whose locks another thread of the keeper may have had. */
+static pid_t fork_plain(void)
+{
+	struct clone_args args = { .exit_signal = SIGCHLD };
+
+	return SYS(sys_clone3, &args);
+}
+
+/*
+ * How many the kernel counts for our uid: other containers have processes of it, too, and show none
+ * of them.  So the limit is asked for under which we can still fork, from what is in sight upwards.
+ */
+static uint64_t count_of_uid(uint64_t in_sight)
+{
+	struct rlimit before, now;
+	uint64_t count = in_sight, step = 1;
+
+	if (getrlimit(RLIMIT_NPROC, &before) < 0)
+		return in_sight;
+	for (now = before; count < COUNT_MAX; count += step, step *= 2) {
+		now.rlim_cur = count + 1;
+		if (now.rlim_cur > before.rlim_max || setrlimit(RLIMIT_NPROC, &now) < 0)
+			break;
+		pid_t pid = fork_plain();
+		if (pid == 0)
+			_exit(0);
+		if (pid > 0)
+			(void)waitpid(pid, NULL, 0);
+		if (pid > 0 || errno != EAGAIN)
+			break;
+	}
+	(void)setrlimit(RLIMIT_NPROC, &before);
+	return count;
 }
 
 static void fork_guest(struct bare_init *in, const int *fds, size_t fd_count)
@@ -373,8 +429,10 @@ static void fork_guest(struct bare_init *in, const int *fds, size_t fd_count)
 		.flags = CLONE_PARENT | CLONE_PARENT_SETTID,
 		.parent_tid = (uintptr_t)&in->spec->bare_memory->guest,
 	};
+	struct guest_spec *spec = &in->spec->bare_memory->spec;
 	struct err e;
 
+	spec->other_processes = count_of_uid(spec->other_processes) + in->spec->bare_memory->room;
 	pid_t pid = SYS(sys_clone3, &args);
 	if (pid == 0)
 		become_guest(in, fds, fd_count);
@@ -384,14 +442,56 @@ static void fork_guest(struct bare_init *in, const int *fds, size_t fd_count)
 	}
 }
 
+static struct workspace_size measure(const struct bare_init *in, const struct workspace_size *may)
+{
+	auto_close int base = open(in->spec->bare, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const struct workspace place = { .fd = base };
+
+	return workspace_measure(&place, may);
+}
+
+/* Whether there is something to be received, or nobody to receive from.  Says so before it kills:
+ * whoever hears of a death can ask why. */
+static bool watch_growth(struct bare_init *in, struct workspace_size *may)
+{
+	struct pollfd channel = { in->channel, POLLIN, 0 };
+
+	if (!in->spec->is_outlived || poll(&channel, 1, may->entries ? GROWTH_MS : -1) != 0)
+		return true;
+	struct workspace_size now = measure(in, may);
+	if (now.complete && now.bytes <= may->bytes && now.entries <= may->entries)
+		return false;
+	if (send(in->channel, "f", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+		(void)kill(-1, SIGKILL);
+	may->entries = 0; /* until there is somebody again */
+	return false;
+}
+
+bool bare_is_full(const struct box *box)
+{
+	char byte = 0;
+
+	return recv(box_channel(box), &byte, 1, MSG_DONTWAIT) == 1 && byte == 'f';
+}
+
 static void serve(struct bare_init *in)
 {
+	struct workspace_size may = { 0 };
 	int fds[SPAWN_FDS_MAX];
 	size_t count;
 	struct err e;
 	char byte;
 
-	while (message_receive(in->channel, &byte, 1, fds, SPAWN_FDS_MAX, &count, 0, &e) == 0) {
+	for (;;) {
+		if (!watch_growth(in, &may))
+			continue;
+		if (message_receive(in->channel, &byte, 1, fds, SPAWN_FDS_MAX, &count, 0, &e) < 0)
+			return;
+		if (in->spec->is_outlived && may.entries == 0) {
+			may = measure(in, NULL);
+			may.bytes += in->spec->bare_bytes;
+			may.entries += in->spec->bare_files;
+		}
 		if (count > SPAWN_STATUS)
 			fork_guest(in, fds, count);
 		while (count > 0)
@@ -405,6 +505,18 @@ static void report(struct bare_init *in, const struct slot_report *what)
 
 	(void)!message_send(in->channel, what, sizeof(*what), &in->workspace,
 			    what->err.code == ERR_NONE, &ignored);
+}
+
+/*
+ * The workspace is locked while anybody has it open.  Whoever made us may wait for our end before
+ * he reads it: then somebody else waits, who is nobody's child that matters.
+ */
+static void remove_own(const struct box_spec *spec)
+{
+	pid_t pid = spec->is_outlived ? fork_plain() : 0;
+
+	if (pid <= 0)
+		remove_unused(AT_FDCWD, spec->bare, pid < 0 ? LOCK_NB : 0);
 }
 
 _Noreturn void bare_main(const struct box_spec *spec, int channel, int gate)
@@ -426,6 +538,6 @@ _Noreturn void bare_main(const struct box_spec *spec, int channel, int gate)
 	(void)close(in.workspace);
 	serve(&in);
 	(void)kill(-1, SIGKILL); /* all that is in our domain, and nobody else */
-	remove_unused(AT_FDCWD, spec->bare, 0);
+	remove_own(spec);
 	_exit(0);
 }

@@ -19,6 +19,12 @@ _Noreturn void bare_main(const struct box_spec *spec, int channel, int gate);
 int bare_spawn(struct guest *ret, struct bare *bare, int channel, const struct guest_spec *spec,
 	       struct err *e) MUST_USE;
 
+/* Whether its init has killed all inside because there was too much in its directories.  Once. */
+bool bare_is_full(const struct box *box);
+
+/* In a guest that is a function of ours: what it was made with. */
+extern const struct guest_spec *bare_guest;
+
 /* Remove what killed ones left in that directory. */
 void bare_sweep(const char *place);
 

@@ -28,6 +28,8 @@
 #define EMPTY   "run/empty" /* what a masked directory shows; read-only with the root it is in */
 #define HOST    "run/host"  /* where the host's tree hangs for a moment; an empty directory later */
 
+static int outer_proc = -1; /* of a nest whose sandboxes may do without one */
+
 /* Every directory above `target`, and `target` itself when asked. */
 static int make_dirs(const char *target, bool whole, struct err *e)
 {
@@ -214,16 +216,31 @@ static int do_tmpfs(const struct mount_spec *m, struct err *e)
 	return 0;
 }
 
+/*
+ * A container that masks its own /proc may not show us an unmasked one.  Then a guest has none:
+ * never the outer one, which shows the keeper.  A nest has that very one, for the processes of ours
+ * that work in it; sandboxes have nothing in its place.
+ */
+static int do_without_proc(const struct box_spec *spec, const struct mount_spec *m, struct err *e)
+{
+	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY;
+
+	if (spec->is_nest &&
+	    SYS(move_mount, outer_proc, "", AT_FDCWD, m->target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_sys(e, "the outer proc on %s", m->target);
+	if (spec->in_nest && SYS(mount, "none", m->target, "tmpfs", flags, "size=4k,mode=555") < 0)
+		return err_sys(e, "nothing on %s", m->target);
+	return 0;
+}
+
 static int do_proc(const struct box_spec *spec, const struct mount_spec *m, struct err *e)
 {
 	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
 
 	if (SYS(mount, "proc", m->target, "proc", flags, "hidepid=invisible") == 0)
 		return 0;
-	/* A container that masks its own /proc may not show us an unmasked one.  Then there is
-	 * none: never the outer one, which shows the keeper. */
 	if (errno == EPERM && (spec->weak & (1u << LAYER_PROC)))
-		return 0;
+		return do_without_proc(spec, m, e);
 	return err_sys(e, "proc on %s", m->target);
 }
 
@@ -318,6 +335,13 @@ int mount_make_tree(const struct mount_spec *rows, size_t count, struct err *e)
 
 static int stage_root(const struct box_spec *spec, struct err *e)
 {
+	/* Before it is covered. */
+	if (spec->is_nest && (spec->weak & (1u << LAYER_PROC))) {
+		outer_proc = SYS(open_tree, AT_FDCWD, STAGING,
+				 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+		if (outer_proc < 0)
+			return err_sys(e, STAGING);
+	}
 	int staged = spec->root_fd
 			     ? SYS(move_mount, spec->root_fd, "", AT_FDCWD, STAGING,
 				   MOVE_MOUNT_F_EMPTY_PATH)

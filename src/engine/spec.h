@@ -103,6 +103,10 @@ struct box_spec {
 	unsigned weak;         /* layers that may be missing */
 	const char *bare; /* no namespaces, and no mounts: a directory that will be made for it */
 	struct bare *bare_memory; /* set by box_create() */
+	/* Bare, and of a process that has no threads: others read the workspace when all inside are
+	 * dead; its init looks that its directories do not grow by more than this. */
+	bool is_outlived;
+	uint64_t bare_bytes, bare_files;
 };
 
 /* Where a guest finds its control socket: above what a program gets by itself. */

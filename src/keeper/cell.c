@@ -12,7 +12,7 @@
 #include "keeper/keeper.h"
 
 #include "base/sys.h"
-#include "engine/seccomp.h"
+#include "engine/bare.h"
 #include "guest/go.h"
 #include "keeper/helper.h"
 
@@ -109,6 +109,7 @@ void cell_free(struct cell *cell)
 	if (cell->box)
 		box_close_workspace(cell->box); /* while its pid 1 still has it, if that lives */
 	keeper_bury(cell->box);
+	bare_end(cell);
 	if (cell->was_armed && !cell->first_cgroup)
 		spare_keep(cell->keeper, &cell->lease, &cell->cgroup);
 	cgroup_free(cell->cgroup);
@@ -257,7 +258,8 @@ static void end(struct cell *cell)
 static bool is_lost(const struct cell *cell)
 {
 	return cell->state == CELL_ARMED && cell->end.signal == SIGKILL &&
-	       (keeper_is_ending(cell->box) || keeper_is_ending(cell->nest->box));
+	       (keeper_is_ending(cell->box) ||
+		(cell->nest->box && keeper_is_ending(cell->nest->box)));
 }
 
 static void on_guest_end(struct watch *w, uint32_t events)
@@ -276,6 +278,7 @@ static void on_guest_end(struct watch *w, uint32_t events)
 			   (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
 	cell->end.peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
 	cell->end.at_us = loop_now();
+	cell->end.out_of_disk = cell->bare && bare_is_full(cell->box);
 	if (!(cell->flags & WIRE_KEEP) || cell->state != CELL_ARMED || cell->end.lost) {
 		end(cell); /* its pid 1 will tell */
 		return;
@@ -322,7 +325,10 @@ void cell_listen(struct cell *cell, const struct wire_listen *listen)
 
 	cell->was_listening = true;
 	cell->needs_proxy = listen->needs_proxy;
-	if (cell->state != CELL_ARMED || cell->net < 0)
+	if (cell->bare)
+		err_set(&e, ERR_HOST,
+			"a network takes the namespaces layer, which is missing here");
+	else if (cell->state != CELL_ARMED || cell->net < 0)
 		err_set(&e, ERR_BUG, "the sandbox has no network");
 	else if (nest_listen(cell->nest, cell->id, cell->net, &e) == 0)
 		return;
@@ -524,10 +530,8 @@ static int open_pipes(struct cell *cell, int theirs[5], struct err *e)
 	return 0;
 }
 
-int cell_fill_order(struct order *order, const struct cell *cell, bool is_parked, struct err *e)
+struct limits cell_guest_limits(const struct cell *cell)
 {
-	const struct nest *nest = cell->nest;
-	const struct vial *host = cell->keeper->host;
 	struct limits lim = cell->limits;
 
 	if (cell->flags & WIRE_LIVE)
@@ -535,6 +539,15 @@ int cell_fill_order(struct order *order, const struct cell *cell, bool is_parked
 	/* Branches count as the uid's that they were forked from.  The group has the true bound. */
 	if ((cell->flags & WIRE_LIVE) && cell->cgroup)
 		lim.processes += WIRE_BRANCHES_MAX;
+	return lim;
+}
+
+int cell_fill_order(struct order *order, const struct cell *cell, bool is_parked, struct err *e)
+{
+	const struct nest *nest = cell->nest;
+	const struct vial *host = cell->keeper->host;
+	const struct limits lim = cell_guest_limits(cell);
+
 	*order = (struct order){
 		.kind = ORDER_GUEST,
 		.id = cell->id,
@@ -578,6 +591,8 @@ static int order_guest(struct cell *cell, struct err *e)
 	int theirs[5] = { -1, -1, -1, -1, -1 }, entries[CGROUP_ENTRIES];
 	struct order order;
 
+	if (cell->bare)
+		return bare_order_guest(cell, e);
 	int failed =
 		cell_fill_order(&order, cell, is_parked, e) < 0 || open_pipes(cell, theirs, e) < 0;
 	if (!failed) {
@@ -620,9 +635,9 @@ void cell_advance(struct cell *cell)
 	}
 	if (is_warm(cell) && nest_will_fork(cell->nest) && !nest_can_fork(cell->nest))
 		return;
-	if (cell->net < 0)
+	if (cell->net < 0 && !cell->bare)
 		cell->net = nest_take_net(cell->nest);
-	if (cell->net >= 0 && order_guest(cell, &e) < 0)
+	if ((cell->net >= 0 || cell->bare) && order_guest(cell, &e) < 0)
 		cell_fail(cell, &e);
 }
 
@@ -650,17 +665,25 @@ static void on_channel(struct watch *w, uint32_t events)
 	cell_advance(cell);
 }
 
-void cell_started(struct cell *cell, int pidfd)
+static int watch_slot(struct cell *cell, struct err *e)
 {
 	struct loop *loop = cell->keeper->loop;
-	struct err e;
 
 	cell->channel_watch =
 		(struct watch){ .fd = box_channel(cell->box), .on_ready = on_channel };
-	cell->init_watch = (struct watch){ .fd = pidfd, .on_ready = on_init_end };
+	cell->init_watch = (struct watch){ .fd = box_pidfd(cell->box), .on_ready = on_init_end };
+	return loop_watch(loop, &cell->channel_watch, EPOLLIN, e) < 0 ||
+			       loop_watch(loop, &cell->init_watch, EPOLLIN, e) < 0
+		       ? -1
+		       : 0;
+}
+
+void cell_started(struct cell *cell, int pidfd)
+{
+	struct err e;
+
 	box_started(cell->box, pidfd);
-	if (loop_watch(loop, &cell->channel_watch, EPOLLIN, &e) < 0 ||
-	    loop_watch(loop, &cell->init_watch, EPOLLIN, &e) < 0)
+	if (watch_slot(cell, &e) < 0)
 		cell_fail(cell, &e);
 }
 
@@ -668,7 +691,7 @@ static int make_cgroup(struct cgroup **ret, struct cell *cell, const char *suffi
 {
 	struct cgroup_host *cgroups = cell->keeper->host->cgroups;
 
-	if (cgroup_version(cgroups) == CGROUP_NONE)
+	if (cgroup_version(cgroups) == CGROUP_NONE || cell->bare)
 		return 0;
 	return cgroup_create(ret, cgroups, cell->lease.index, suffix, &cell->limits, e);
 }
@@ -684,6 +707,16 @@ static void set_lineage(struct cell *cell, struct cell *origin)
 	cell->lineage.index[cell->lineage.count++] = (uint16_t)origin->lease.index;
 	cell->above = origin;
 	origin->below++;
+}
+
+static int begin_slot(struct cell *cell, const struct box_above *above, struct err *e)
+{
+	const struct slot_wish wish = { &cell->limits, cell->flags & WIRE_READ_ONLY, &cell->lineage,
+					above };
+
+	if (!cell->keeper->host->is_bare)
+		return box_order(&cell->box, cell->nest->stem, cell->id, &cell->lease, &wish, e);
+	return bare_start(cell, e) < 0 || watch_slot(cell, e) < 0 ? -1 : 0;
 }
 
 static struct cell *create(struct keeper *k, struct nest *nest, uint32_t id,
@@ -712,15 +745,13 @@ static struct cell *create(struct keeper *k, struct nest *nest, uint32_t id,
 	nest->cells = cell;
 	table_add(k, cell);
 	set_lineage(cell, origin);
-	const struct slot_wish wish = { &cell->limits, cell->flags & WIRE_READ_ONLY,
-					&cell->lineage, above };
 	bool has_spare =
 		(origin && spare_take_fresh(&cell->lease, &cell->cgroup, k, &cell->limits)) ||
 		spare_take(&cell->lease, &cell->cgroup, k, &cell->limits);
 	/* The slot is made by others while we make the cgroup. */
 	if (loop_set_timer(k->loop, &cell->overdue, READY_US, e) < 0 ||
 	    (!has_spare && ids_lease(&cell->lease, &k->host->ids, e) < 0) ||
-	    box_order(&cell->box, nest->stem, id, &cell->lease, &wish, e) < 0 ||
+	    begin_slot(cell, above, e) < 0 ||
 	    (!has_spare && make_cgroup(&cell->cgroup, cell, "", e) < 0)) {
 		cell->is_told = true; /* by our caller */
 		cell_free(cell);

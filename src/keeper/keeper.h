@@ -138,6 +138,9 @@ struct nest {
 struct nest *nest_get(struct keeper *k, uint32_t index, struct err *e);
 void nest_free(struct nest *nest); /* NULL is fine; its cells are lost */
 void nest_kill(struct nest *nest); /* NULL is fine; nest_free() is to follow */
+/* Of a sandbox in it: all of the tree, and the files of ours. */
+int nest_plan(struct plan *ret, struct nest *nest, const struct lease *lease,
+	      struct err *e) MUST_USE;
 bool nest_can_fork(const struct nest *nest); /* a warm interpreter is ready */
 bool nest_will_fork(const struct nest *nest); /* ... or will be, as far as one can tell */
 
@@ -185,6 +188,7 @@ struct cell {
 	unsigned below;            /* how many branches there are of it */
 	struct branches *branches; /* that are being made: it is one of them, or their origin */
 	ino_t streams[GRAFT_STREAMS]; /* its guest's ends */
+	struct bare_cell *bare;       /* cell_bare.c; NULL: it has namespaces */
 };
 
 #define CELL_AHEAD (WIRE_BOX_MAX + 1u)
@@ -210,6 +214,13 @@ void cell_advance(struct cell *cell); /* a network or a zygote may be there now 
 int cell_fill_order(struct order *order, const struct cell *cell, bool is_parked,
 		    struct err *e) MUST_USE; /* for a guest of it */
 
+/* ---- cell_bare.c: where there are no namespaces ---- */
+
+/* Begin to make its box; box_channel() will be readable. */
+int bare_start(struct cell *cell, struct err *e) MUST_USE;
+int bare_order_guest(struct cell *cell, struct err *e) MUST_USE; /* it is in when this returns */
+void bare_end(struct cell *cell);                                /* after its box; NULL is fine */
+
 /* ---- branch.c: a live guest becomes several ---- */
 
 void branches_begin(struct keeper *k, struct cell *origin, const struct wire_fork *fork);
@@ -224,6 +235,7 @@ void grafter_end(struct keeper *k);     /* of the one that waits, if there is on
 int cell_create_below(struct cell **ret, struct branches *b, struct cell *origin, uint32_t id,
 		      const struct wire_arm *arm, const struct box_above *above,
 		      struct err *e) MUST_USE;
+struct limits cell_guest_limits(const struct cell *cell); /* as its guests have them */
 int cell_open_streams(struct cell *cell, int theirs[GRAFT_STREAMS], struct err *e) MUST_USE;
 void cell_arm_branch(struct cell *cell, int pidfd);  /* takes it */
 void cell_park(struct cell *cell); /* its guest is dead, and lives on in its branches */

@@ -111,7 +111,7 @@ DEFINE_CLEANUP(struct nest *, nest_free)
 
 static bool is_warm(const struct nest *nest)
 {
-	return environment_warmth(nest->environment) == WARM_FORK;
+	return nest->box && environment_warmth(nest->environment) == WARM_FORK;
 }
 
 bool nest_can_fork(const struct nest *nest)
@@ -554,12 +554,21 @@ static int spawn_own(struct guest *ret, int *ret_channel, struct nest *nest, int
 	return 0;
 }
 
-static size_t own_files(struct job_own_file ret[OWN_FILES_MAX], const struct runtime *rt)
+/* What makes an interpreter warm is the same for all languages, or lies in a workspace. */
+static bool is_for_session(const struct boot_file *f)
 {
+	return f->language && strncmp(f->path, "run/", strlen("run/")) == 0;
+}
+
+static size_t own_files(struct job_own_file ret[OWN_FILES_MAX], const struct nest *nest)
+{
+	const char *language = nest->environment->tool.runtime->name;
+	bool is_bare = nest->keeper->host->is_bare;
 	size_t count = 0;
 
 	for (const struct boot_file *f = boot_files; f->path && count < OWN_FILES_MAX; f++)
-		if (!f->language || strcmp(f->language, rt->name) == 0)
+		if ((!f->language || strcmp(f->language, language) == 0) &&
+		    (!is_bare || is_for_session(f)))
 			ret[count++] = (struct job_own_file){ f->path, f->bytes, *f->len };
 	return count;
 }
@@ -588,20 +597,25 @@ static const char *const *boot_env(struct nest *nest)
 	return env;
 }
 
-static int make_plan(struct nest *nest, struct err *e)
+int nest_plan(struct plan *ret, struct nest *nest, const struct lease *lease, struct err *e)
 {
 	static struct job_own_file files[OWN_FILES_MAX];
-	struct vial *host = nest->keeper->host;
+
+	nest->job->own_files = files;
+	nest->job->own_count = own_files(files, nest);
+	return plan_make(ret, nest->job, lease, e);
+}
+
+static int make_job(struct nest *nest, struct err *e)
+{
 	const struct runtime *rt = nest->environment->tool.runtime;
 
-	if (vial_job_create(&nest->job, host, rt->name, (struct vial_error *)e) < 0 ||
+	if (vial_job_create(&nest->job, nest->keeper->host, rt->name, (struct vial_error *)e) < 0 ||
 	    vial_job_code(nest->job, NULL, "", 0, (struct vial_error *)e) < 0)
 		return -1;
 	nest->job->environment = nest->environment;
 	nest->job->weak = nest->keeper->weak;
-	nest->job->own_files = files;
-	nest->job->own_count = own_files(files, rt);
-	return plan_make(&nest->plan, nest->job, &nest->lease, e);
+	return 0;
 }
 
 static int make_box(struct nest *nest, struct err *e)
@@ -635,6 +649,8 @@ static int populate(struct nest *nest, struct err *e)
 		.rows = nest->plan.mounts + tree,
 		.row_count = nest->plan.mount_count - tree,
 		.workspace = nest->job->workdir,
+		.tmp = "/tmp",
+		.root = "",
 		.weak = nest->plan.weak,
 		.runtime = nest->environment->tool.runtime,
 		.tool = nest->plan.tool.tool,
@@ -689,8 +705,11 @@ struct nest *nest_get(struct keeper *k, uint32_t index, struct err *e)
 	nest->zygote = nest->next = nest->old = none;
 	nest->renew.on_due = on_renew;
 	nest->more.on_due = cells_more;
-	if (ids_lease(&nest->lease, &k->host->ids, e) < 0 || make_plan(nest, e) < 0 ||
-	    make_box(nest, e) < 0 || populate(nest, e) < 0) {
+	/* Without namespaces there is nothing that its sandboxes could have in common. */
+	if (make_job(nest, e) < 0 ||
+	    (!k->host->is_bare && (ids_lease(&nest->lease, &k->host->ids, e) < 0 ||
+				   nest_plan(&nest->plan, nest, &nest->lease, e) < 0 ||
+				   make_box(nest, e) < 0 || populate(nest, e) < 0))) {
 		err_context(e, "%s", nest->environment->name);
 		return NULL;
 	}

@@ -31,7 +31,7 @@
 enum {
 	LAST_MOMENT_MS = 5000,
 	SERVER_FIRST_FD = 3,
-	SERVER_WORDS = 4,
+	SERVER_WORDS = 5,
 	SERVER_NICE = -10,
 };
 
@@ -66,9 +66,10 @@ static int environment_word(char **ret, const struct environment *env)
 
 /*
  * What the server is told: a letter for each socket, whom to become once it has opened what it
- * needs as us (a dispatcher stays who we are), and the environments in our order, NAME=LANGUAGE,
- * since both sides call them by their place in it; of an image also how it waits, and what it is
- * called.  The rest are settings, which come by their own channel.
+ * needs as us (a dispatcher stays who we are), whether sandboxes have namespaces, and the
+ * environments in our order, NAME=LANGUAGE, since both sides call them by their place in it; of an
+ * image also how it waits, and what it is called.  The rest are settings, which come by their own
+ * channel.
  */
 static char **server_words(const struct serve *s)
 {
@@ -83,7 +84,8 @@ static char **server_words(const struct serve *s)
 	if (!words || asprintf(&words[0], "vial-server") < 0 ||
 	    asprintf(&words[1], "%s", letters) < 0 ||
 	    asprintf(&words[2], "%u", lease->own_uids ? lease->guest_uid : 0) < 0 ||
-	    asprintf(&words[3], "%s", config ? config : "") < 0)
+	    asprintf(&words[3], "%s", config ? config : "") < 0 ||
+	    asprintf(&words[4], "%s", s->keeper.host->is_bare ? "bare" : "") < 0)
 		return NULL;
 	for (size_t i = 0; i < list->count; i++)
 		if (environment_word(&words[SERVER_WORDS + i], &list->items[i]) < 0)
@@ -347,11 +349,6 @@ static int look_around(struct serve *s, struct environments *environments, struc
 	(void)host_is_bare(k->host); /* now, and not when the first sandbox cannot be made */
 	if (host_check_layers(k->host, k->weak, e) < 0)
 		return -1;
-	if (k->host->is_bare)
-		return err_set(e, ERR_HOST, "the daemon takes the namespaces layer: %s",
-			       k->host->why_bare);
-	if (k->weak & (1u << LAYER_PROC)) /* its stems write the maps of user namespaces there */
-		return err_set(e, ERR_HOST, "the daemon takes the proc layer (see 'vial doctor')");
 	k->sandboxes_max = (unsigned)server->max;
 	k->renew_forks = (unsigned)server->renew_runs;
 	k->renew_us = server->renew_time * 1000;

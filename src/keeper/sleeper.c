@@ -4,6 +4,7 @@
 #include "guest/go.h"
 #include "lib/plan.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,10 +78,13 @@ static void fill_env(struct words *env, const struct stem_plan *plan,
 
 static struct template_vars vars_of(const struct stem_plan *plan, const struct limits *lim)
 {
+	static char output[PATH_MAX];
+
+	(void)snprintf(output, sizeof(output), "%s/" PLAN_OUTPUT, plan->tmp);
 	return (struct template_vars){
 		.tool = plan->tool,
 		.source = plan->runtime->source_name,
-		.output = "/tmp/" PLAN_OUTPUT,
+		.output = output,
 		.cache = plan->cache,
 		.memory_mb = lim->memory_bytes >> 20,
 	};
@@ -103,13 +107,18 @@ _Noreturn void sleeper_park(const struct stem_plan *plan, const struct limits *l
 }
 
 /* The driver in the place of a program, and its channel where it will look for it. */
-static void take_session(struct words *env, struct template_vars *vars, const struct runtime *rt)
+static void take_session(struct words *env, struct template_vars *vars,
+			 const struct stem_plan *plan)
 {
+	static char driver[PATH_MAX];
+	const struct runtime *rt = plan->runtime;
+
 	if (!rt->session)
 		fail("this language has no sessions");
 	if (dup2(GO_FD, GO_SESSION_FD) < 0)
 		fail("the session has no channel");
-	vars->source = rt->session;
+	(void)snprintf(driver, sizeof(driver), "%s%s", plan->root, rt->session);
+	vars->source = driver;
 	add_env(env, GO_SESSION_ENV);
 }
 
@@ -137,7 +146,7 @@ _Noreturn void sleeper_main(const struct stem_plan *plan, const struct limits *l
 			add_env(&env, at + 1);
 	}
 	if (words.is_session)
-		take_session(&env, &vars, plan->runtime);
+		take_session(&env, &vars, plan);
 	vars.more_sources = more.items;
 	if (!command)
 		fail("nothing to run");

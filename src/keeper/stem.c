@@ -78,6 +78,9 @@ static int make_slot(int *ret_pidfd, const struct order *order, const int *fds, 
 			       CLONE_PARENT, e);
 	if (pid < 0)
 		return -1;
+	/* A /proc that is not the nest's own has numbers of its own. */
+	if (stem_plan->weak & (1u << LAYER_PROC))
+		pid = keeper_pid(pidfd);
 	if (map_ids(pid, order, mapped, e) < 0)
 		return -1;
 	*ret_pidfd = take_fd(&pidfd);

@@ -14,6 +14,8 @@ struct stem_plan {
 	const struct mount_spec *rows; /* of a slot, on top of the nest's tree */
 	size_t row_count;
 	const char *workspace;
+	const char *tmp;
+	const char *root; /* of the files that are ours: "", or a box's directory */
 	unsigned weak;
 	const struct runtime *runtime;
 	const char *tool;              /* %i */

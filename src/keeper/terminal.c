@@ -199,6 +199,9 @@ static int create(struct cell *cell, uint32_t number, struct err *e)
 {
 	static uint32_t last;
 
+	if (cell->bare)
+		return err_set(e, ERR_HOST,
+			       "a terminal takes the namespaces layer, which is missing here");
 	if (cell->state != CELL_ARMED || !(cell->flags & WIRE_LIVE))
 		return err_set(e, ERR_GONE, "there is nobody to share a sandbox with");
 	if (cell->branches) /* for which it must be alone; and nobody may live above a branch */

@@ -90,6 +90,7 @@ struct wire_ended {
 	int signal;        /* 0: it exited */
 	bool lost;         /* neither by itself nor by order: the sandbox died around it */
 	bool killed;       /* by KILL */
+	bool out_of_disk;  /* there was more in its directories than may be, so it was killed */
 	bool out_of_memory; /* the kernel killed something inside for memory */
 	struct cgroup_usage usage; /* all zero without a cgroup */
 	uint64_t at_us;    /* when the guest ended, by loop_now(); its sandbox takes longer */

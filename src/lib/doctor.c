@@ -205,8 +205,9 @@ static bool judge_bare(enum layer layer, struct verdict *v, const struct vial *h
 	switch (layer) {
 	case LAYER_NAMESPACES:
 		judge(v, false, fix,
-		      "%s; instead, signals stay inside and the filter refuses sockets: "
-		      "other processes and names of files are in sight",
+		      "%s; instead, signals stay inside and the filter refuses sockets: other "
+		      "processes, their arguments and names of files are in sight, modes of files "
+		      "can be changed, and tenants share all of it",
 		      host->why_bare);
 		return true;
 	case LAYER_ROOT:
@@ -218,7 +219,8 @@ static bool judge_bare(enum layer layer, struct verdict *v, const struct vial *h
 	case LAYER_CGROUP:
 		judge(v, false,
 		      "needs the namespaces layer; the container's own limits bound the sum",
-		      "rlimits, and a look at memory and CPU time twenty times a second");
+		      "rlimits, and in 'vial run' a look at memory and CPU time twenty times a "
+		      "second");
 		return true;
 	case LAYER_CREDS:
 		judge(v,

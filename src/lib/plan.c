@@ -78,6 +78,11 @@ static void text(struct plan *p, const char *target, const char *content)
 	row(p, MOUNT_TEXT, target, content, 0)->bytes = strlen(content);
 }
 
+void plan_text(struct plan *p, const struct job_own_file *file)
+{
+	row(p, MOUNT_TEXT, file->path, file->bytes, 0)->bytes = file->len;
+}
+
 void plan_rule(struct plan *p, const char *path, unsigned access)
 {
 	if (p->rule_count < PLAN_RULES_MAX)
@@ -655,8 +660,7 @@ static int plan_tree(struct plan *p, const struct vial_job *job, const struct le
 	if (code_rows(p, job) < 0)
 		return err_sys(e, "plan");
 	for (size_t i = 0; i < job->own_count; i++)
-		row(p, MOUNT_TEXT, job->own_files[i].path, job->own_files[i].bytes, 0)->bytes =
-			job->own_files[i].len;
+		plan_text(p, &job->own_files[i]);
 	open_skeleton(p, job, lease);
 	row(p, MOUNT_SEAL, "", NULL, 0);
 	live_rows(p, job);

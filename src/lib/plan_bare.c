@@ -6,6 +6,7 @@
 
 #include "engine/bare.h"
 
+#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +49,18 @@ static void language_rules(struct plan *p, const struct vial_job *job)
 		plan_rule(p, lang->mounts[i], access);
 }
 
+/* Debian's Python reads a file of its own there when it starts, and complains if it may not. */
+static void python_rules(struct plan *p)
+{
+	glob_t found;
+
+	if (glob("/etc/python3*", 0, NULL, &found) != 0)
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		plan_rule(p, plan_own(p, "%s", found.gl_pathv[i]), LANDLOCK_READ);
+	globfree(&found);
+}
+
 int plan_bare(struct plan *p, const struct vial_job *job, struct err *e)
 {
 	const unsigned access = LANDLOCK_READ | LANDLOCK_EXEC;
@@ -70,10 +83,15 @@ int plan_bare(struct plan *p, const struct vial_job *job, struct err *e)
 		plan_rule(p, plan_own(p, "/etc/%s", plan_etc_files[i]), LANDLOCK_READ);
 	for (size_t i = 0; etc_names[i]; i++)
 		plan_rule(p, plan_own(p, "/etc/%s", etc_names[i]), LANDLOCK_READ);
+	python_rules(p);
 	for (size_t i = 0; plan_devices[i]; i++)
 		plan_rule(p, plan_own(p, "/dev/%s", plan_devices[i]),
 			  LANDLOCK_READ | LANDLOCK_WRITE);
 	plan_rule(p, "/proc", LANDLOCK_READ);
+	for (size_t i = 0; i < job->own_count; i++)
+		plan_text(p, &job->own_files[i]);
+	if (job->own_count)
+		plan_rule(p, plan_own(p, "%s/run", p->bare), LANDLOCK_READ);
 	plan_rule(p, p->tmp, access | LANDLOCK_WRITE);
 	plan_rule(p, p->workdir, access | (job->writable ? LANDLOCK_WRITE : 0));
 	language_rules(p, job);

@@ -94,7 +94,8 @@ static size_t count_inodes(const struct vial_job *job)
 void files_mark(struct run *run)
 {
 	struct files *f = &run->files;
-	uint64_t before = inodes_used(run->occupant.box->fds[WIRE_FD_WORKSPACE]);
+	bool is_own = !run->job->host->is_bare; /* a file system of the sandbox's own */
+	uint64_t before = is_own ? inodes_used(run->occupant.box->fds[WIRE_FD_WORKSPACE]) : 0;
 	size_t ours = count_inodes(run->job);
 
 	f->inodes = before && ours ? before + ours : 0;

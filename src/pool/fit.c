@@ -44,6 +44,10 @@ const char *pool_refuses(const struct vial_job *job)
 		return "standard input from a descriptor";
 	if (job->weak)
 		return "a weaker sandbox";
+	if (job->host->is_bare && !job->writable)
+		return "a read-only workspace (it takes the namespaces layer, which is missing)";
+	if (job->host->is_bare && job_hosts(job))
+		return "hosts to reach (they take the namespaces layer, which is missing)";
 	if (job->command)
 		return "a command instead of code";
 	/* The guest puts its files there itself, and its limit on a file's size holds for that. */
@@ -108,13 +112,21 @@ struct shape shape_of_live(const struct shape *shape, const struct limits *usual
 	return live;
 }
 
-bool shape_fits(const struct shape *box, const struct shape *wanted)
+/* What is used of it can be seen from here, and not only limited where it is used. */
+static bool sees_cpu_time(const struct pool *pool)
+{
+	return !pool->host->is_bare && cgroup_version(pool->host->cgroups) != CGROUP_NONE;
+}
+
+bool shape_fits(const struct pool *pool, const struct shape *box, const struct shape *wanted)
 {
 	const struct limits *has = &box->limits, *needs = &wanted->limits;
 
 	/* Time and output are watched from here; of CPU time a sandbox has a bound of its own. */
 	return box->environment == wanted->environment && box->flags == wanted->flags &&
-	       needs->cpu_ms <= has->cpu_ms && needs->cpu_millicores == has->cpu_millicores &&
+	       (needs->cpu_ms == has->cpu_ms ||
+		(needs->cpu_ms < has->cpu_ms && sees_cpu_time(pool))) &&
+	       needs->cpu_millicores == has->cpu_millicores &&
 	       needs->memory_bytes == has->memory_bytes && needs->processes == has->processes &&
 	       needs->open_files == has->open_files && needs->file_bytes == has->file_bytes &&
 	       needs->workspace_bytes == has->workspace_bytes &&

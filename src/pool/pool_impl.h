@@ -173,7 +173,7 @@ struct shape shape_usual(const struct runtime *rt, enum warmth warmth, uint32_t 
 struct shape shape_of(const struct vial_job *job, uint32_t environment);
 /* The same for one that lives on: what it uses of its time is watched by whoever has it. */
 struct shape shape_of_live(const struct shape *shape, const struct limits *usual);
-bool shape_fits(const struct shape *box, const struct shape *wanted);
+bool shape_fits(const struct pool *pool, const struct shape *box, const struct shape *wanted);
 
 /* ---- occupant.c -------------------------------------------------------------------------- */
 

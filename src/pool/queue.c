@@ -173,7 +173,7 @@ static struct sandbox *find_armed(const struct occupant *t)
 
 	list_each (&t->kept->armed, l) {
 		struct sandbox *box = holder_of(l, struct sandbox, armed);
-		if (box->armed_us >= t->lost_us && shape_fits(&box->shape, &t->shape) &&
+		if (box->armed_us >= t->lost_us && shape_fits(t->pool, &box->shape, &t->shape) &&
 		    !(is_modest && box->is_default)) /* what was made to measure fits no other */
 			return box;
 	}
@@ -194,7 +194,7 @@ static struct sandbox *find_unclaimed(const struct pool *pool, const struct shap
 	list_each (&pool->sandboxes, l) {
 		struct sandbox *box = holder_of(l, struct sandbox, all);
 		if (box->state == SANDBOX_ARMING && !box->occupant &&
-		    shape_fits(&box->shape, wanted))
+		    shape_fits(pool, &box->shape, wanted))
 			return box;
 	}
 	return NULL;
@@ -227,7 +227,7 @@ static bool order_for(struct occupant *t)
 {
 	struct pool *pool = t->pool;
 	struct shape usual = pool_default_shape(pool, t->kept);
-	bool is_default = shape_fits(&usual, &t->shape);
+	bool is_default = shape_fits(pool, &usual, &t->shape);
 	struct sandbox *box = NULL;
 
 	if (t->kept->ordered >= pool->orders_max)

@@ -396,6 +396,10 @@ static void note_keepers_end(struct run *run, const struct wire_ended *ended)
 	run->end.cpu_ms = ended->cpu_ms;
 	run->end.peak_bytes = ended->peak_bytes;
 	run->end.oom = ended->out_of_memory;
+	if (ended->out_of_disk && run->end.how == RUN_EXITED) {
+		run->end.how = RUN_OUT_OF_DISK;
+		run->end.limit = "workspace";
+	}
 	if (ended->out_of_memory && usage.oom_kills == 0)
 		usage.oom_kills = 1;
 	run_account(&run->end, run->occupant.box->cgroup ? &usage : NULL, &run->limits);

@@ -21,7 +21,7 @@
 #include <sys/signalfd.h>
 
 enum {
-	WORDS_MIN = 4,
+	WORDS_MIN = 5,
 	SETTINGS_FD = 4,
 	LISTEN_FD = 5,
 	WARM_LOOK_US = 20000,
@@ -50,6 +50,7 @@ static int read_words(struct daemon_words *ret, int argc, char **argv, struct er
 	if (ret->uid >= UINT32_MAX)
 		return err_set(e, ERR_INVALID, "%.40s is out of range", argv[2]);
 	ret->config = argv[3][0] ? argv[3] : NULL;
+	ret->is_bare = argv[4][0];
 	ret->environments = argv + WORDS_MIN;
 	ret->environment_count = (size_t)(argc - WORDS_MIN);
 	return 0;
@@ -193,6 +194,7 @@ static int open_host(struct process *p, const struct daemon_words *w, struct err
 		*e = *err_of(&error);
 		return -1;
 	}
+	p->server.host->is_bare = p->server.host->tier_known = w->is_bare;
 	p->setup = (struct setup){ .server = &p->server, .watch.fd = SETTINGS_FD };
 	if (setup_first(&p->setup, e) < 0 || reach_bound_others(p->server.host->reach, e) < 0)
 		return -1;

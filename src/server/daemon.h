@@ -21,6 +21,7 @@ struct daemon_words { /* what the keeper said */
 	const char *sockets;
 	uint64_t uid;
 	const char *config; /* NULL: the usual one */
+	bool is_bare;       /* sandboxes have no namespaces */
 	char **environments;
 	size_t environment_count;
 };

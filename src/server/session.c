@@ -417,6 +417,8 @@ static int read_body(struct session *s, const char *body, size_t len, struct fai
 	const struct runtime *rt = s->environment->tool.runtime;
 	if (s->options.rewind && !rt->can_rewind)
 		return failure_at(f, "rewind", "a running %s cannot be copied", rt->title);
+	if (s->options.rewind && server->host->is_bare)
+		return failure_at(f, "rewind", "takes the namespaces layer, which is missing here");
 	return 0;
 }
 

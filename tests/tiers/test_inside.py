@@ -184,5 +184,99 @@ a.send(b"x"); print(b.recv(1))
         self.assert_nothing_left()
 
 
+class Daemon(Bare):
+    """The same by a daemon: guests wait for their code, each in a box of its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.daemon = self.serve("--armed", "1", "--max", "6")
+
+    def tearDown(self):
+        self.end(self.daemon)
+        self.assert_nothing_left()
+
+    def ask(self, language, code, *args):
+        done = self.vial("run", "--json", *args, "-l", language, "-c", code)
+        self.assertTrue(done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_runs_of_all_languages(self):
+        for language, code in (("python", "print(6 * 7)"), ("javascript", "console.log(6 * 7)"),
+                               ("bash", "echo $((6 * 7))"), ("ruby", "puts 6 * 7"),
+                               ("c", '#include <stdio.h>\nint main(void) { puts("42"); }')):
+            result = self.ask(language, code)
+            self.assertEqual((result["outcome"], result["stdout"], result["stderr"]), ("exited", "42\n", ""), result)
+        self.assertEqual(self.log().count("kind=run"), 5)
+
+    def test_files_and_exceptions(self):
+        result = self.ask("python", "open('a', 'w').write('x')\nraise ValueError('no')")
+        self.assertEqual((result["exception"]["type"], result["exception"]["line"]), ("ValueError", 2))
+        self.assertEqual([file["path"] for file in result["files_changed"]], ["a"])
+
+    def test_limits(self):
+        for code, args, limit in (
+                ("while True: pass", ["--timeout", "0.5"], "timeout"),
+                ("while True: pass", ["--cpu-time", "1"], "cpu-time"),
+                ("x = bytearray(1 << 30)", ["--memory", "100m"], "memory"),
+                ("for i in range(9999): open(str(i), 'wb').write(b'x' * 100000); __import__('time').sleep(.01)",
+                 ["--workspace", "1m"], "workspace")):
+            result = self.ask("python", code, *args)
+            self.assertEqual(result["limit"], limit, result)
+        bomb = "import os\nn = 0\ntry:\n  while True:\n    if os.fork() == 0: __import__('time').sleep(9)\n    n += 1\nexcept OSError: print(n)"
+        self.assertLess(int(self.ask("python", bomb, "--processes", "20")["stdout"]), 60)
+
+    def test_sessions(self):
+        for language, first, second in (("python", "x = 6", "x * 7"), ("bash", "x=6", "echo $((x * 7))"),
+                                        ("javascript", "x = 6", "x * 7"), ("ruby", "x = 6", "x * 7")):
+            session = self.vial("session", "open", "-l", language).stdout.strip()
+            self.assertEqual(self.vial("session", "run", "-c", first, session).returncode, 0)
+            self.assertEqual(self.vial("session", "run", "-c", second, session).stdout, "42\n")
+
+    def test_what_takes_namespaces_is_refused_in_words(self):
+        self.assertIn("takes the namespaces layer", self.vial("session", "open", "--rewind").stderr)
+        session = self.vial("session", "open").stdout.strip()
+        self.assertIn("takes the namespaces layer", self.vial("session", "attach", session).stderr)
+
+    def test_one_does_not_reach_another(self):
+        """Tenants share a uid here: Landlock and the filter are between them."""
+        session = self.vial("session", "open").stdout.strip()
+        where = self.vial("session", "run", "-c", "import os\nopen('secret', 'w').write('x')\nos.getcwd()", session)
+        place = json.loads(where.stdout.strip().replace("'", '"'))
+        code = """
+import os, signal
+def tried(what, *args):
+    try: print("done:", what(*args))
+    except OSError: pass
+def look(path): # of a dead process there is nothing to be seen
+    if not os.read(os.open(path, os.O_RDONLY), 1): raise OSError
+    return path
+for path in (%r, %r):
+    for mode in (os.O_RDONLY, os.O_RDWR | os.O_CREAT):
+        tried(os.open, path, mode)
+tried(os.unlink, %r)
+for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()]:
+    if pid != os.getpid():
+        tried(os.kill, pid, 0)
+        for name in ("mem", "environ", "fd/0", "cwd/secret", "maps"):
+            tried(look, "/proc/%%d/%%s" %% (pid, name))
+""" % (place, place + "/secret", place + "/secret")
+        result = self.ask("python", code)
+        self.assertEqual((result["stdout"], result["stderr"]), ("", ""))
+        self.assertEqual(self.vial("session", "run", "-c", "open('secret').read()", session).stdout, "'x'\n")
+
+    def test_nobody_is_left_however_they_hide(self):
+        hiding = "import os, time\nif os.fork() == 0:\n  os.setsid()\n  if os.fork() == 0:\n    while True: time.sleep(1)\n  os._exit(0)\nprint(1)"
+        for _ in range(3):
+            self.assertEqual(self.ask("python", hiding)["stdout"], "1\n")
+        self.assertTrue(tier.wait_until(lambda: not [text for text in others() if "python" in text]), others())
+
+    def test_nothing_outlives_a_killed_keeper(self):
+        session = self.vial("session", "open").stdout.strip()
+        self.vial("session", "run", "-c", "import os\nif os.fork() == 0: os.setsid(); os.fork()", session)
+        self.daemon.send_signal(signal.SIGKILL)
+        self.daemon.wait()
+        self.assert_nothing_left()
+
+
 if __name__ == "__main__":
     sys.exit("run by tests/tiers/run")
