@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/term.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -143,9 +144,9 @@ static void show_ready(const struct serve_where *where)
 			      buf_str(&socket));
 	(void)fprintf(stderr, " --json '{\"language\": \"python\", \"code\": \"print(6 * 7)\"}'\n");
 	if (where->socket)
-		(void)fprintf(stderr, "  %s%s%svial run -l python -c 'print(6 * 7)'\n",
+		(void)fprintf(stderr, "  %s%s%s%s run -l python -c 'print(6 * 7)'\n",
 			      is_usual ? "" : "VIAL_SOCKET=", is_usual ? "" : buf_str(&socket),
-			      is_usual ? "" : " ");
+			      is_usual ? "" : " ", program_invocation_name);
 	(void)fputc('\n', stderr);
 }
 
