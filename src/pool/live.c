@@ -57,6 +57,7 @@ struct live {
 	struct filings filings;
 	struct terminals terminals;
 	struct fork *fork; /* that is under way; NULL: none */
+	struct rules *hosts; /* when the job is gone; NULL: none */
 };
 
 static const struct occupant_kind live_kind;
@@ -97,6 +98,7 @@ static void live_free(struct live *live)
 	buf_done(&live->messages.bytes);
 	buf_done(&live->in);
 	vial_job_free(live->job);
+	free(live->hosts);
 	free(live);
 }
 
@@ -563,8 +565,6 @@ int live_check_idle(const struct live *live, struct err *e)
 		return err_set(e, ERR_DENIED, "files of the session are on their way");
 	if (live->terminals.list.next != &live->terminals.list)
 		return err_set(e, ERR_DENIED, "a terminal is open beside it");
-	if (live->occupant.hosts)
-		return err_set(e, ERR_DENIED, "a session that may reach hosts cannot be forked");
 	return 0;
 }
 
@@ -593,6 +593,19 @@ static void init(struct live *live)
 	live->hush.on_due = on_hush_over;
 	filings_init(&live->filings);
 	terminals_init(&live->terminals);
+}
+
+/* Those it may reach outlive the job: its branches may reach them, too. */
+static int keep_hosts(struct live *live, const struct rules *hosts, struct err *e)
+{
+	if (!hosts)
+		return 0;
+	live->hosts = malloc(sizeof(*hosts));
+	if (!live->hosts)
+		return err_sys(e, "egress");
+	*live->hosts = *hosts;
+	live->occupant.hosts = live->hosts;
+	return 0;
 }
 
 /* Its old sandbox stays as long as the keeper needs it. */
@@ -636,6 +649,7 @@ struct live *live_branch(struct live *origin, struct sandbox *box, struct err *e
 					    .share = of->share,
 					    .kept = of->kept,
 					    .shape = of->shape,
+					    .reach = of->reach,
 					    .created_us = loop_now() };
 	init(live);
 	live->state = LIVE_READY;
@@ -644,7 +658,7 @@ struct live *live_branch(struct live *origin, struct sandbox *box, struct err *e
 	list_add_before(&of->pool->occupants, &live->occupant.all);
 	of->kept->runs++;
 	occupant_enter(&live->occupant, box);
-	if (watch_streams(live, box, e) == 0)
+	if (watch_streams(live, box, e) == 0 && keep_hosts(live, of->hosts, e) == 0)
 		return live;
 	live_discard(live);
 	return NULL;
@@ -737,7 +751,8 @@ int pool_live(struct live **ret, struct pool *pool, struct share *share, struct 
 
 	if (!live)
 		return err_sys(e, "session");
-	if (check(job, e) < 0 || pool_check(&live->occupant, pool, share, job, true, e) < 0)
+	if (check(job, e) < 0 || pool_check(&live->occupant, pool, share, job, true, e) < 0 ||
+	    keep_hosts(live, live->occupant.hosts, e) < 0)
 		return -1;
 	init(live);
 	live->job = take_ptr(&owned);

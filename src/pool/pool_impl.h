@@ -310,6 +310,8 @@ DEFINE_CLEANUP(struct pool *, pool_free)
 /* ---- fork.c ---------------------------------------------------------------------------- */
 
 void fork_answered(struct sandbox *box, const struct err *why, bool is_there);
+void fork_gated(struct fork *fork, const struct err *why); /* one has its gate; or why not */
+void fork_lost(struct sandbox *box, const struct err *why); /* what was in it has ended already */
 void fork_abort(struct fork *fork, const struct err *why); /* none of them is there any more */
 void forks_abort(struct pool *pool, const struct err *why, bool is_told);
 void fork_forget(struct fork *fork); /* the one that is forked has ended; NULL is fine */

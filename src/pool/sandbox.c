@@ -378,7 +378,10 @@ static void on_listener(struct sandbox *box, const struct err *why, const int *f
 	if (!gate_is_awaited(t) || t->place.next) /* or it is about to be told of its end */
 		return;
 	if (*fd_count == 0) {
-		t->kind->finish(t, why);
+		if (box->fork)
+			fork_gated(box->fork, why);
+		else
+			t->kind->finish(t, why);
 		return;
 	}
 	int opened = gate_open(t, fds, fd_count, &e);
@@ -387,6 +390,8 @@ static void on_listener(struct sandbox *box, const struct err *why, const int *f
 			(void)close(fds[--*fd_count]);
 		box->listened_again = true;
 		sandbox_listen(box);
+	} else if (box->fork) {
+		fork_gated(box->fork, opened < 0 ? &e : NULL);
 	} else if (opened < 0 || t->kind->begin(t, box, &e) < 0) {
 		t->kind->finish(t, &e);
 	}
@@ -403,7 +408,7 @@ static void on_ended(struct sandbox *box, const struct wire_ended *ended)
 		return;
 	}
 	if (box->fork) { /* and its siblings have not been told of yet */
-		fork_abort(box->fork, &lost);
+		fork_lost(box, &lost);
 		return;
 	}
 	if (box->state == SANDBOX_ARMED && loop_now() - box->armed_us < YOUNG_US)

@@ -297,6 +297,22 @@ class Sessions(Case):
         self.assertEqual(again["network"]["allowed"], 1)
         self.assertEqual(self.daemon.ask("DELETE", "/v1/sessions/%s" % session)[0], 200)
 
+    def test_branches_reach_what_their_session_may(self):
+        session = self.session(allow_hosts=[self.rule()])
+        self.step(session, ASK)
+        family = [session]
+        for origin in (session, None):  # a fork, and a fork of that
+            status, answer, _ = self.daemon.ask("POST", "/v1/sessions/%s/fork" % (origin or family[-1]), {"count": 2})
+            self.assertEqual(status, 201, answer)
+            family += [branch["id"] for branch in answer["branches"]]
+        for number, one in enumerate(family):
+            got = self.step(one, "ask(%r)" % self.url("/%d" % number))
+            self.assertEqual(got["value"]["json"], [200, "hello /%d" % number])
+            self.assertEqual((got["network"]["allowed"], got["network"]["refused"]), (1, 0))
+            self.assertEqual(self.step(one, "ask(%r)[0]" % self.url(host="127.0.0.6"))["network"]["refused"], 1)
+        for one in family:
+            self.assertEqual(self.daemon.ask("DELETE", "/v1/sessions/%s" % one)[0], 200)
+
     def test_sandboxes_do_not_meet(self):
         serve = "import threading, http.server\ns = http.server.HTTPServer(('127.0.0.1', 9000), " \
                 "http.server.SimpleHTTPRequestHandler)\nthreading.Thread(target=s.serve_forever, daemon=True).start()"
