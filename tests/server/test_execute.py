@@ -398,6 +398,18 @@ class Scripts(daemon.Case):
         return subprocess.run([os.path.join(root, "tools/local-sandbox", name), *words],
                               capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
+    def test_all_scenarios(self):
+        there = [item["name"] for item in self.daemon.ask("GET", "/v1/environments")[1]["environments"]]
+        if "python-data" not in there:
+            self.skipTest("the environment python-data is not built")
+        url = "http://127.0.0.1:%d/execute" % self.daemon.port
+        done = self.script("test_code_execution_sandbox.sh", "-u", url, "-t", "60")
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "22 passed, 0 failed"), done)
+        done = self.script("curl_request.sh", url)
+        answer = json.loads(done.stdout)
+        self.assertEqual((done.returncode, answer["process_status"]), (0, "completed"), answer["stderr"])
+        self.assertEqual(json.loads(answer["stdout"])["data"][0]["y"], [4, 5, 6])
+
     def test_malformed(self):
         done = self.script("test_code_execution_sandbox.sh", "-m", "-u",
                            "http://127.0.0.1:%d/execute" % self.daemon.port)
