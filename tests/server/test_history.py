@@ -291,6 +291,7 @@ class Deaths(unittest.TestCase):
             kept = [bytes(row[0]).decode().split()[-1] for row in db.execute("SELECT code FROM runs")]
             numbers = [row[0] for row in db.execute("SELECT id FROM runs")]
         db.close()
+        print("# %d kills: %d answered, %d kept" % (KILLS, len(answered), len(kept)), flush=True)
         self.assertTrue(answered)
         self.assertEqual(len(kept), len(set(kept)))
         self.assertEqual(set(answered) - set(kept), set())
