@@ -73,6 +73,9 @@ struct vial_layer {
 VIAL_API int vial_layers(const struct vial_layer **ret, size_t *ret_count, struct vial *host,
 			 struct vial_error *error);
 
+/* Whether sessions of a daemon here can be forked while they live; -1: the error says why not. */
+VIAL_API int vial_live_forks(struct vial *host, struct vial_error *error);
+
 struct vial_language {
 	const char *name, *title;
 	const char *const *aliases; /* NULL-terminated */

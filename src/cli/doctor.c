@@ -17,8 +17,8 @@ struct request {
 };
 
 static const struct option rows[] = {
-	{ "json", 0, NULL, "print a JSON object: layers, ok", offsetof(struct request, json),
-	  NULL },
+	{ "json", 0, NULL, "print a JSON object: layers, live_forks, ok",
+	  offsetof(struct request, json), NULL },
 	{ "config", 0, "FILE", "the operator's configuration (default: /etc/vial/vial.yaml)",
 	  offsetof(struct request, config), NULL },
 };
@@ -118,7 +118,16 @@ static void print_verdict(const struct vial_layer *layers, size_t count)
 		(void)printf("%sReady.%s All %zu layers are active.\n", green, plain, count);
 }
 
-static void print_json(const struct vial_layer *layers, size_t count, bool ok)
+/* No layer: nothing is weaker without it. */
+static void print_forks(const char *why_not)
+{
+	if (why_not)
+		(void)printf("Live forks: no (%s).\n", why_not);
+	else
+		(void)puts("Live forks: yes (a daemon's sessions can become several).");
+}
+
+static void print_json(const struct vial_layer *layers, size_t count, bool ok, const char *why_not)
 {
 	auto_buf struct buf text = BUF_INIT(1u << 20);
 	struct json j = { .out = &text };
@@ -138,6 +147,10 @@ static void print_json(const struct vial_layer *layers, size_t count, bool ok)
 		json_string(&j, "fix", layers[i].fix);
 		json_close(&j);
 	}
+	json_close(&j);
+	json_open(&j, "live_forks", '{');
+	json_bool(&j, "possible", !why_not);
+	json_string(&j, "why_not", why_not ? why_not : "");
 	json_close(&j);
 	json_close(&j);
 	(void)puts(buf_str(&text));
@@ -174,10 +187,12 @@ int doctor_main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < count; i++)
 		ok = ok && !is_fatal(&layers[i]);
+	const char *why_not = vial_live_forks(host, &error) < 0 ? error.message : NULL;
 	if (req.json) {
-		print_json(layers, count, ok);
+		print_json(layers, count, ok, why_not);
 	} else {
 		print_layers(layers, count);
+		print_forks(why_not);
 		print_verdict(layers, count);
 	}
 	return cli_flush(ok ? 0 : 1);

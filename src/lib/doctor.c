@@ -7,6 +7,7 @@
  */
 #include "engine/run.h"
 #include "engine/seccomp.h"
+#include "engine/trace.h"
 #include "lib/plan.h"
 
 #include <errno.h>
@@ -342,4 +343,18 @@ int vial_layers(const struct vial_layer **ret, size_t *ret_count, struct vial *h
 	*ret = found->layers;
 	*ret_count = LAYER_COUNT_;
 	return 0;
+}
+
+int vial_live_forks(struct vial *host, struct vial_error *error)
+{
+	struct cgroup_host *cgroups;
+	struct err *e = err_of(error);
+
+	if (!host->ids.own_uids)
+		return err_set(e, ERR_HOST, "%s", host->ids.why);
+	if (host_cgroups(&cgroups, host, e) < 0)
+		return -1;
+	if (cgroup_version(cgroups) == CGROUP_NONE)
+		return err_set(e, ERR_HOST, "no control groups: %s", cgroup_why(cgroups));
+	return trace_is_possible(e) ? 0 : -1;
 }

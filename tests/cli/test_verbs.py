@@ -60,7 +60,7 @@ class Doctor(cli.Case):
 
     def test_json(self):
         report, code = self.report()
-        self.assertEqual(set(report), {"version", "ok", "tier", "layers"})
+        self.assertEqual(set(report), {"version", "ok", "tier", "layers", "live_forks"})
         self.assertEqual(code, 0 if report["ok"] else 1)
         self.assertEqual(report["ok"], not any(layer["required"] and layer["state"] == "missing"
                                                for layer in report["layers"]))
@@ -86,6 +86,13 @@ class Doctor(cli.Case):
                 self.assertEqual(lines[at + 1], "\t\t\tfix: " + layer["fix"])
         self.assertTrue(lines[-1].startswith("Ready." if report["ok"] else "Runs are refused here"),
                         lines[-1])
+
+    def test_live_forks_are_possible_or_it_says_why_not(self):
+        forks = self.report()[0]["live_forks"]
+        self.assertEqual(set(forks), {"possible", "why_not"})
+        self.assertEqual(forks["possible"], forks["why_not"] == "")
+        said = next(line for line in self.vial("doctor").stdout.splitlines() if line.startswith("Live forks: "))
+        self.assertIn("yes" if forks["possible"] else forks["why_not"], said)
 
     def test_ascii_where_the_locale_has_nothing_else(self):
         done = self.vial("doctor", env={"LC_ALL": "C"})

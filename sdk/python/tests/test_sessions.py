@@ -129,6 +129,27 @@ def test_forks(sandbox):
             session.fork()
 
 
+def test_forks_of_an_async_session(daemon):
+    async def main():
+        async with vial.AsyncSandbox(daemon) as sandbox:
+            async with sandbox.session() as session:
+                await session.run("x = 6")
+                async with session.fork(8) as branches:
+                    steps = [branch.run("x += %d; x" % i) for i, branch in enumerate(branches)]
+                    assert [r.value for r in await asyncio.gather(*steps)] == list(range(6, 14))
+                    assert {(await branch.info()).parent for branch in branches} == {session.id}
+                with pytest.raises(vial.NotFound):  # closed with the block
+                    await branches[0].run("x")
+                assert (await session.run("x")).value == 6
+                kept = await session.fork(2, deterministic=True)
+                drawn = [(await one.run("import random; random.random()")).value for one in (session, *kept)]
+                assert len(set(drawn)) == 1
+                for one in kept:
+                    await one.aclose()
+
+    asyncio.run(main())
+
+
 def test_checkpoints(sandbox):
     with sandbox.session(rewind={"undo": 3}) as session:
         session.run("x = 1")
