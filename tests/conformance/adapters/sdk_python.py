@@ -101,9 +101,6 @@ class Helpers:
         self.trial = trial
         self.leases = contextlib.ExitStack()
 
-    def close(self):
-        self.leases.close()
-
     @property
     def object(self):
         return self.trial.object
@@ -446,7 +443,7 @@ class Trial:
         return wrong
 
     async def close(self):
-        self.helpers.close()
+        self.helpers.leases.close()
         if hasattr(self.object, "aclose"):
             await self.object.aclose()
         if self.given["class"] == "CodeExecutorTool":
