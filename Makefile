@@ -2,7 +2,7 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 
-.PHONY: all image run tour test test-ecosystem test-cluster bench bench-cluster fuzz soak wheel install format tidy clean help
+.PHONY: all image run tour test test-ecosystem test-cluster test-docker bench bench-cluster fuzz soak wheel install format tidy clean help
 
 all: $(BUILD)/build.ninja ## build: build/vial, build/vial-server, libvial.so
 	@ninja -C $(BUILD) program
@@ -28,10 +28,14 @@ test: ## everything; ONLY="unit cli" for some stages
 test-ecosystem: all ## LangChain, smolagents, ruff, numpy's own tests, other Pythons; needs the network
 	@tools/test-ecosystem
 
-test-cluster: all ## Kubernetes, built once by Go 1.25 or later from its modules: API server to kubelet
+test-cluster: image ## Kubernetes, built once by Go 1.25 or later from its modules: API server to kubelet
 	@tools/install-deps cluster
 	@ninja -C $(BUILD) --quiet cluster-drive
 	@tests/cluster/run $(ONLY)
+
+test-docker: image ## the Docker backend against an engine that is started for it, with the image of ours
+	@tools/install-deps docker
+	@tests/docker/run $(ONLY)
 
 bench: ## cold starts beside plain python3, bubblewrap, crun and docker
 	@tools/install-deps bench

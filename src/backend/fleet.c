@@ -203,7 +203,8 @@ static void on_trial(const struct http_answer *a, void *arg)
 /* What answers may yet be unable to run anything: whoever is new, or failed, is tried first. */
 static void try_out(struct worker *w)
 {
-	static const char body[] = "{\"language\": \"sh\", \"code\": \"echo health_check\"}";
+	static const char body[] =
+		"{\"language\": \"python\", \"code\": \"print('health_check')\"}";
 	struct http_request r = {
 		.method = "POST", .body = body, .length = sizeof(body) - 1, .timeout_ms = TRIAL_MS
 	};

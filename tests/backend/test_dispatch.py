@@ -58,6 +58,62 @@ class Ways(Dispatched):
         status, answer, _ = self.daemon.ask("GET", "/v1/tenant", headers={"Vial-Tenant": "other"})
         self.assertEqual((status, answer["tenant"]), (200, "local"))
 
+    def test_a_worker_has_run_a_program_before_it_is_well(self):
+        """print('health_check'), in the name of the fleet; no client's history has it."""
+        with open(self.daemon.workers[0].key, encoding="ascii") as file:
+            who = {"Vial-Relay": file.read().strip(), "Vial-Tenant": "fleet", "Vial-Scopes": "run,history"}
+        for worker in self.daemon.workers:
+            made = http.client.HTTPConnection("127.0.0.1", worker.port, timeout=daemon.PATIENCE_S)
+            made.request("GET", "/v1/history?kind=run", headers=who)
+            response = made.getresponse()
+            records = json.loads(response.read())["records"]
+            made.close()
+            self.assertEqual([(record["language"], record["outcome"]) for record in records], [("python", "exited")])
+        mine = self.daemon.ask("GET", "/v1/history?kind=run")[1]["records"]
+        self.assertEqual([record for record in mine if "health_check" in json.dumps(record)], [])
+
+    def test_a_gigabyte_takes_no_more_memory_than_a_megabyte(self):
+        """Not in the dispatcher, which holds a piece of it at a time."""
+        status, answer, _ = self.daemon.ask("POST", "/v1/sessions", {
+            "language": "python", "limits": {"workspace": "1200m", "file-size": "1200m", "memory": "2g"}})
+        self.assertEqual(status, 201, answer)
+        path, piece = "/v1/sessions/" + answer["id"], b"x" * (1 << 20)
+
+        def peak():
+            with open("/proc/%d/status" % self.daemon.server_pid(), encoding="ascii") as file:
+                return int(dict(line.split(":", 1) for line in file)["VmHWM"].split()[0])
+
+        def put(name, count):
+            made = self.daemon.connect()
+            made.request("PUT", path + "/files/" + name, (piece for _ in range(count)),
+                         {"Content-Length": str(count << 20), "Content-Type": "application/octet-stream"})
+            response = made.getresponse()
+            self.assertIn(response.status, (200, 201, 204), response.read())
+            made.close()
+
+        put("small", 1)
+        before = peak()
+        put("large", 1024)
+        self.assertLess(peak() - before, 32 << 10)
+        size = self.daemon.ask("POST", path + "/runs", {"code": "import os; os.path.getsize('large')"})[1]
+        self.assertEqual(size["result"]["value"]["json"], 1 << 30)
+        self.assertEqual(self.daemon.ask("DELETE", path)[0], 200)
+
+    def test_several_dispatchers_share_workers(self):
+        """Whatever one was told of a session, any other finds it by its id."""
+        session = self.session()
+        self.step(session, "x = 6")
+        count, daemon.WORKERS = daemon.WORKERS, 0
+        try:
+            other = daemon.Daemon("--backend", "null", "--set", "relay_key=" + self.daemon.workers[0].key, "--set",
+                                  "workers=" + ",".join(worker.url for worker in self.daemon.workers))
+        finally:
+            daemon.WORKERS = count
+        self.addCleanup(other.close)
+        self.assertTrue(wait_until(lambda: other.ask("GET", "/v1/sessions/" + session)[0] == 200))
+        status, answer, _ = other.ask("POST", "/v1/sessions/%s/runs" % session, {"code": "x * 7"})
+        self.assertEqual((status, answer["result"]["value"]["json"]), (200, 42))
+
     def test_ids_of_nobody(self):
         for name, expected in (("1" * 32, 410), ("0" * 32, 404), ("nonsense", 404)):
             self.assertEqual(self.daemon.ask("GET", "/v1/sessions/" + name)[0], expected, name)
