@@ -145,3 +145,13 @@ def test_an_exit_ends_nothing(daemon):
             assert await env.step("import os; os._exit(4)") == "SystemExit: 4\n"
             assert (await env.step("print(x)")).startswith("NameError: ")
     asyncio.run(main())
+
+
+def test_who_gives_up_ends_the_step():
+    async def main():
+        async with PythonSandboxEnv() as env:
+            await env.step("kept = 1")
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(env.step("while True: pass"), 0.3)
+            return await asyncio.wait_for(env.step("print(kept)"), 8)
+    assert asyncio.run(main()) == "1\n"

@@ -280,3 +280,13 @@ def test_an_executors_time_can_be_changed():
         executor.timeout = 0.2
         return await executor.execute("await asyncio.sleep(5)")
     assert "timeout" in asyncio.run(main())["error"].lower()
+
+
+def test_who_gives_up_ends_the_code():
+    async def main():
+        async with SandboxEnvironment() as sandbox:
+            await sandbox.execute_code("kept = 1")
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(sandbox.execute_code("while True: pass"), 0.3)
+            return await asyncio.wait_for(sandbox.execute_code("return kept"), 20)
+    assert asyncio.run(main()) == 1

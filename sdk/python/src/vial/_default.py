@@ -1,13 +1,16 @@
 """_default - the clients that are used when none is given, one of each kind per process."""
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
 import weakref
-from typing import Any, Iterable, Mapping, Optional
+from typing import Any, Iterable, List, Mapping, MutableMapping, Optional
 
 from . import errors
-from .aio import AsyncSandbox
+from .aio import AsyncSandbox, AsyncSession
 from .client import Sandbox
+from .results import Result
 
 
 @functools.cache
@@ -31,6 +34,27 @@ def _close_quietly(address: str, session: str) -> None:
         Sandbox(address, retries=0).close_session(session)
     except errors.VialError:
         pass  # it is closed, or its server is gone
+
+
+async def run_or_interrupt(session: AsyncSession, code: str, **options: Any) -> Result:
+    """A step that ends when whoever awaits it is cancelled, as a coroutine of one's own would.
+
+    Not so where more than one is waited for: it would not be known whose step is under way.
+    """
+    waiting = _waiting.setdefault(session, [])
+    waiting.append(code)
+    try:
+        return await session.run(code, **options)
+    except asyncio.CancelledError:
+        if len(waiting) == 1:
+            with contextlib.suppress(errors.VialError):
+                await asyncio.shield(session.interrupt())
+        raise
+    finally:
+        waiting.remove(code)
+
+
+_waiting: MutableMapping[AsyncSession, List[str]] = weakref.WeakKeyDictionary()
 
 
 def pick_environment(there: Iterable[str], wanted: Iterable[str]) -> Optional[str]:

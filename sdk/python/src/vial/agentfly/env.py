@@ -6,7 +6,7 @@ import contextlib
 from typing import Any, NamedTuple, Optional
 
 from .. import errors
-from .._default import close_with, default_async, pick_image
+from .._default import close_with, default_async, pick_image, run_or_interrupt
 from ..aio import AsyncSandbox, AsyncSession
 from ..client import Sandbox
 from ..results import Result
@@ -166,8 +166,8 @@ class PythonSandboxEnv:
 
     @staticmethod
     async def _run(session: AsyncSession, code: str) -> Result:
-        return await session.run(STEP, mode="script", globals={"__snippet__": code},
-                                 timeout=STEP_S)
+        return await run_or_interrupt(session, STEP, mode="script",
+                                      globals={"__snippet__": code}, timeout=STEP_S)
 
     async def _forget(self, session: AsyncSession) -> None:
         try:

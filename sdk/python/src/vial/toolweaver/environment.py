@@ -7,7 +7,7 @@ from typing import Any, Dict, Generator, List, Mapping, Optional
 
 from .. import errors
 from .._callbacks import Callback
-from .._default import close_with, default_async, pick_environment
+from .._default import close_with, default_async, pick_environment, run_or_interrupt
 from ..aio import AsyncSandbox, AsyncSession
 from ..results import Result
 from ..rich import Opaque
@@ -17,6 +17,7 @@ from .validation import validate_code
 
 IDLE_S = 3600.0
 LIFETIME_S = 86400.0
+OURS_S = 60.0        # for what is done before the code, whose time it does not take
 PROCESSES = 64       # threads count; the policy refuses processes
 STEP = "<sandbox>"
 VALUE_MAX = 15 << 20  # bytes of JSON: as many as a session can say
@@ -116,7 +117,8 @@ class SandboxEnvironment:
                 self._is_stale, self._is_primed = False, False
             if not self._is_primed:
                 # With the policy off: an allow-list need not have asyncio for it to be there.
-                await self._session.run(self._prelude, mode="script", name="<prelude>", policy=None)
+                await self._session.run(self._prelude, mode="script", name="<prelude>", policy=None,
+                                        timeout=OURS_S)
                 self._is_primed = True
             return self._session
 
@@ -180,6 +182,8 @@ class SandboxEnvironment:
         validate_code(code, self.allowed_imports)
 
     async def _run(self, code: str, names: Optional[Mapping[str, Any]]) -> Result:
+        if self.limits.seconds <= 0:  # no time at all
+            return Result("timed_out", None, "", "", timed_out=True)
         given = _Given(names or {}, len(self._callbacks))
         self._callbacks = {**self._callbacks, **given.callbacks}  # names stay, as all state does
         for name in (*given.data, *given.expressions):
@@ -189,12 +193,12 @@ class SandboxEnvironment:
             try:
                 if given.expressions:
                     await session.run(given.program(), mode="script", name="<globals>", policy=None,
-                                      callbacks=self._callbacks)
-                result = await session.run(
-                    code, mode="function", name=STEP, globals=given.data,
+                                      callbacks=self._callbacks, timeout=OURS_S)
+                result = await run_or_interrupt(
+                    session, code, mode="function", name=STEP, globals=given.data,
                     callbacks=self._callbacks,
                     calls_max=self.limits.max_tool_calls, policy=self._policy(),
-                    value_max=VALUE_MAX, timeout=self.limits.enforced)
+                    value_max=VALUE_MAX, timeout=self.limits.seconds)
                 break
             except errors.NotFound:  # it was closed, having been idle for too long
                 self._session = None

@@ -48,14 +48,9 @@ class ResourceLimits:
         is_given = not isinstance(self.max_duration, _Default)
         return self.max_duration if is_given else self.timeout_seconds
 
-    @property
-    def enforced(self) -> Union[int, float]:
-        """What the server is told: no time at all is as little as it takes."""
-        return max(self.seconds, 0.001)
-
     def to_vial(self) -> Dict[str, Any]:
         return {"memory": "%dm" % self.max_memory_mb, "cpus": "%g%%" % self.max_cpu_percent,
-                "timeout": self.enforced}
+                "timeout": self.seconds}
 
 
 @dataclass
