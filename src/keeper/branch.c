@@ -32,10 +32,10 @@ struct branches {
 	struct keeper *keeper;
 	struct cell *origin;
 	struct wire_fork fork;
-	struct cell *cells[WIRE_BRANCHES_MAX];
+	struct cell *cells[WIRE_BRANCHES_MAX]; /* NULL: there is none yet */
 	bool is_ordered[WIRE_BRANCHES_MAX];
 	int pidfds[WIRE_BRANCHES_MAX]; /* -1: it is not made yet */
-	unsigned cell_count, made_count;
+	unsigned made_count;
 	int grafter; /* pidfd */
 	int channel; /* to it */
 	int copies[BOX_COPIES];
@@ -76,10 +76,12 @@ void branches_free(struct branches *b)
 		return;
 	if (b->why.code == ERR_NONE)
 		err_set(&b->why, ERR_GONE, "the session's interpreter ended");
-	for (unsigned i = 0; i < b->cell_count; i++)
-		b->cells[i]->branches = NULL;
-	for (unsigned i = b->cell_count; i < b->fork.count; i++)
-		keeper_fail(b->keeper, b->fork.first + i, &b->why);
+	for (unsigned i = 0; i < b->fork.count; i++) {
+		if (b->cells[i])
+			b->cells[i]->branches = NULL;
+		else
+			keeper_fail(b->keeper, b->fork.first + i, &b->why);
+	}
 	release(b);
 	keeper_reap_strangers(); /* a go-between that nobody told us of */
 }
@@ -88,12 +90,13 @@ static void fail_all(struct branches *b)
 {
 	const struct err why = b->why;
 	struct cell *cells[WIRE_BRANCHES_MAX];
-	unsigned count = b->cell_count;
+	unsigned count = b->fork.count;
 
 	memcpy(cells, b->cells, sizeof(cells));
 	branches_free(b);
 	for (unsigned i = 0; i < count; i++)
-		cell_fail(cells[i], &why);
+		if (cells[i])
+			cell_fail(cells[i], &why);
 }
 
 /* As long as somebody traces it nobody else can reap it: who waits for that waits for us. */
@@ -153,7 +156,7 @@ static void finish(struct branches *b)
 {
 	struct cell *origin = b->origin, *cells[WIRE_BRANCHES_MAX];
 	int pidfds[WIRE_BRANCHES_MAX];
-	unsigned count = b->cell_count;
+	unsigned count = b->fork.count;
 
 	memcpy(cells, b->cells, sizeof(cells));
 	memcpy(pidfds, b->pidfds, sizeof(pidfds));
@@ -231,12 +234,11 @@ static int make_slots(struct branches *b, struct err *e)
 	    message_send(b->channel, &prepare, sizeof(prepare), NULL, 0, e) < 0)
 		return -1;
 	memcpy(above.copies, b->copies, sizeof(above.copies));
-	for (unsigned i = 0; i < b->fork.count; i++) {
+	/* The first is made last: it needs no copy, and is there at once when the others are. */
+	for (unsigned i = b->fork.count; i-- > 0;)
 		if (cell_create_below(&b->cells[i], b, b->origin, b->fork.first + i, &b->fork.arm,
 				      &above, e) < 0)
 			return err_context(e, "a branch's sandbox");
-		b->cell_count++;
-	}
 	return 0;
 }
 
@@ -266,8 +268,9 @@ void branches_advance(struct branches *b)
 {
 	struct err e;
 
-	for (unsigned i = 0; i < b->cell_count && b->why.code == ERR_NONE; i++)
-		if (b->cells[i]->has_slot && !b->is_ordered[i] && order_branch(b, i, &e) < 0)
+	for (unsigned i = b->fork.count; i-- > 0 && b->why.code == ERR_NONE;)
+		if (b->cells[i] && b->cells[i]->has_slot && !b->is_ordered[i] &&
+		    order_branch(b, i, &e) < 0)
 			branches_give_up(b, &e);
 }
 
@@ -275,7 +278,7 @@ static int take_branch(struct branches *b, unsigned i, const int *fds, size_t co
 {
 	const struct graft_message commit = { .kind = GRAFT_COMMIT };
 
-	if (count != 2 || i >= b->cell_count || b->pidfds[i] >= 0)
+	if (count != 2 || i >= b->fork.count || !b->cells[i] || b->pidfds[i] >= 0)
 		return err_set(e, ERR_BUG, "branch %u: %zu descriptors", i, count);
 	struct guest between = { .pidfd = fds[1] };
 	guest_done(&between);

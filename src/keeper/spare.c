@@ -82,20 +82,29 @@ void spares_want(struct keeper *k, unsigned count, const struct limits *limits)
 	(void)!loop_set_timer(k->loop, &k->more, CALM_US, &ignored);
 }
 
+static bool is_as_made(const struct spare *spare, const struct limits *limits)
+{
+	struct cgroup_usage usage;
+	struct err ignored;
+
+	return memcmp(limits, &spare->limits, sizeof(*limits)) == 0 &&
+	       cgroup_usage(&usage, spare->cgroup, &ignored) == 0;
+}
+
 bool spare_take_fresh(struct lease *ret_lease, struct cgroup **ret_cgroup, struct keeper *k,
 		      const struct limits *limits)
 {
-	if (k->fresh_count == 0)
-		return false;
-	struct spare spare = k->fresh[--k->fresh_count];
-	if (memcmp(limits, &spare.limits, sizeof(*limits)) != 0 &&
-	    !cgroup_renew(spare.cgroup, limits)) {
+	while (k->fresh_count > 0) {
+		struct spare spare = k->fresh[--k->fresh_count];
+		/* An empty group is easily removed by somebody who tidies up. */
+		if (is_as_made(&spare, limits) || cgroup_renew(spare.cgroup, limits)) {
+			*ret_lease = spare.lease;
+			*ret_cgroup = spare.cgroup;
+			return true;
+		}
 		drop(&spare);
-		return false;
 	}
-	*ret_lease = spare.lease;
-	*ret_cgroup = spare.cgroup;
-	return true;
+	return false;
 }
 
 void spares_end(struct keeper *k)

@@ -296,6 +296,30 @@ class Memory(Case):
             self.assertEqual(self.value(one, "x = [float(i) for i in range(3000000)]; sum(x)"), 4499998500000.0)
 
 
+class Libraries(Case):
+    """Threads that a library has started end with the fork, and are there again when it needs them."""
+
+    PRODUCT = "import hashlib; p = a @ b; [hashlib.sha256(p.tobytes()).hexdigest(), float(p[7, 9])]"
+
+    def setUp(self):
+        super().setUp()
+        session = self.open()
+        if self.step(session, "import numpy")["exception"]:
+            self.skipTest("this Python has no numpy")
+
+    def test_numpy(self):
+        session = self.open(limits={"memory": "1g", "processes": 64})
+        # As many threads as it wants, whatever the host has: each of them is a process less to it.
+        self.step(session, "import os; os.environ['OPENBLAS_NUM_THREADS'] = '4'\n"
+                  "import numpy as np; r = np.random.default_rng(1)\n"
+                  "a, b = r.random((400, 400)), r.random((400, 400))")
+        before = self.value(session, self.PRODUCT)
+        family = [session] + self.fork(session, 2)
+        for one in family + [self.fork(family[1])[0]]:
+            self.assertEqual(self.value(one, self.PRODUCT), before)
+            self.assertEqual(self.value(one, "float(np.linalg.norm(np.linalg.inv(a) @ a - np.eye(400))) < 1e-6"), True)
+
+
 class Beside(Case):
     """What others ask of a session while it is forked is done after it, or refused."""
 
