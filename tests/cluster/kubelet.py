@@ -32,13 +32,13 @@ NETWORK = {"cniVersion": "0.4.0", "name": "vial-test", "plugins": [
 class Node:
     name = "real-node"
 
-    def __init__(self, plane, vial):
+    def __init__(self, plane):
         self.plane = plane
         self.dir = tempfile.mkdtemp(prefix="vial-node-", dir="/var/tmp")
         self.run = tempfile.mkdtemp(prefix="vial-node-", dir="/run")
         self.parts = []
         try:
-            self.start(vial)
+            self.start()
         except BaseException:
             self.close()
             raise
@@ -46,7 +46,7 @@ class Node:
     def path(self, *names):
         return os.path.join(self.dir, *names)
 
-    def start(self, vial):
+    def start(self):
         os.makedirs(self.path("cni"))
         network = {**NETWORK, "plugins": [dict(plugin) for plugin in NETWORK["plugins"]]}
         network["plugins"][0]["ipam"] = {**network["plugins"][0]["ipam"], "dataDir": self.path("networks")}
@@ -58,9 +58,8 @@ class Node:
         self.parts.append(self.containerd)
         if not planes.wait_until(lambda: self.ctr("version", check=False).returncode == 0, 60):
             raise RuntimeError("containerd did not start:\n" + self.containerd.log()[-2000:])
-        for archive in (image.make_pause(self.dir), image.make_worker(self.dir, vial)):
+        for archive in (image.make_pause(self.dir), image.ARCHIVE):
             self.ctr("images", "import", archive)
-            os.unlink(archive)
         # The plugin would make it with the first pod; the node itself has its address before.
         for words in ("link add vialtest0 type bridge", "address add 10.213.0.1/24 dev vialtest0", "link set vialtest0 up"):
             subprocess.run(["ip", *words.split()], check=True, capture_output=True)

@@ -1,23 +1,27 @@
-"""A worker in a real pod: Kubernetes' kubelet, containerd, runc."""
+"""A worker in a real pod: Kubernetes' kubelet, containerd, runc, and the image of `make image`."""
 import base64
 import os
 import re
 import secrets
 import shutil
-import urllib.request
+import subprocess
+import unittest
 
 import cluster
 import image
 import kubelet
 import plane as planes
+import test_dispatcher
 
-PROFILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../packaging/container/seccomp.json")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+PROFILE = os.path.join(ROOT, "packaging/container/seccomp.json")
 
 
+@unittest.skipUnless(os.path.exists(image.ARCHIVE), "there is no image: make image")
 class Kubelet(cluster.Case):
     @classmethod
     def setUpClass(cls):
-        cls.node = kubelet.Node(cluster.PLANE, cluster.VIAL)
+        cls.node = kubelet.Node(cluster.PLANE)
         os.makedirs(cls.node.path("kubelet", "seccomp"), exist_ok=True)
         shutil.copy(PROFILE, cls.node.path("kubelet", "seccomp", "vial.json"))
 
@@ -28,45 +32,83 @@ class Kubelet(cluster.Case):
     def setUp(self):
         super().setUp()
         key = secrets.token_hex(32)
+        self.key_path = self.plane.path(self.space + ".key")
+        with open(self.key_path, "w", encoding="ascii") as file:
+            file.write(key)
         self.plane.ask("POST", "/api/v1/namespaces/%s/secrets" % self.space, {
             "metadata": {"name": "relay"}, "data": {"relay-key": base64.b64encode(key.encode()).decode()}})
 
     def settings(self, **more):
         return super().settings(**{
-            "VIAL_WORKER_IMAGE": image.WORKER, "VIAL_KUBERNETES_PULL_POLICY": "Never", "VIAL_WORKER_MEMORY": "2g",
-            "VIAL_KUBERNETES_SECCOMP": "vial.json", "VIAL_WORKER_ENVIRONMENT": "VIAL_ARMED=1,VIAL_MAX=4", **more})
+            "VIAL_WORKER_IMAGE": image.WORKER, "VIAL_KUBERNETES_PULL_POLICY": "Never", "VIAL_WORKER_MEMORY": "1g",
+            "VIAL_WORKER_ENVIRONMENT": "VIAL_ARMED=1,VIAL_MAX=4", "VIAL_WORKER_START_TIMEOUT": "5m",
+            "VIAL_RELAY_KEY": self.key_path, **more})
 
     def container_status(self):
         """/proc/PID/status of the processes that are no pause."""
         listed = self.node.ctr("tasks", "list").stdout.splitlines()[1:]
         found = []
         for line in listed:
-            with open("/proc/%s/status" % line.split()[1], encoding="ascii") as file:
-                text = file.read()
+            try:
+                with open("/proc/%s/status" % line.split()[1], encoding="ascii") as file:
+                    text = file.read()
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it ends just now
             if not text.startswith("Name:\tpause"):
                 found.append(dict(re.findall(r"^(\w+):\s+(.*)$", text, re.M)))
         return found
 
-    def answers(self):
-        """Whether the worker does, at the address that its pod has."""
-        address = self.pods().get("w-0", {}).get("status", {}).get("podIP")
-        try:
-            with urllib.request.urlopen("http://%s:6000/healthz" % address, timeout=5) as answer:
-                return answer.status == 200
-        except OSError:
-            return False
+    def serve(self, **more):
+        """A dispatcher on this host, when a pod of its making is ready."""
+        made = test_dispatcher.Dispatcher(self.settings(**more))
+        self.addCleanup(made.stop)
+        if not planes.wait_until(made.is_ready, 300):
+            raise AssertionError("not ready:\n%s\n%s" % (made.log()[-3000:], self.node.kubelet.log()[-3000:]))
+        return made
 
-    def test_what_a_worker_is_in_its_pod(self):
-        """containerd 1.6 has no user namespaces for pods, so it finds no /proc for its sandboxes, and says that it is not ready."""
-        drive = self.drive()
-        drive.do("create w-0", "made w-0")
-        drive.wait(r"worker w-0 pending http://10\.213\.0\.\d+:6000 not ready.*")
-        self.assertTrue(planes.wait_until(self.answers), self.node.kubelet.log()[-3000:])
+    def assert_works(self, dispatcher, stdout):
+        status, answer = dispatcher.run("import os; print(6 * 7, os.getpid() == 2, os.path.exists('/proc/self'))")
+        self.assertEqual((status, answer["result"]["stdout"], answer["result"]["stderr"]), (200, stdout, ""), answer)
+        status, answer = dispatcher.ask("POST", "/v1/sessions", {"language": "python"})
+        self.assertEqual(status, 201, answer)
+        steps = "/v1/sessions/%s/runs" % answer["id"]
+        self.assertEqual(dispatcher.ask("POST", steps, {"code": "x = 6"})[0], 200)
+        self.assertEqual(dispatcher.ask("POST", steps, {"code": "x * 7"})[1]["result"]["value"]["json"], 42)
         (status,) = self.container_status()
-        self.assertEqual(status["Uid"].split(), ["1001"] * 4)
-        self.assertEqual(status["Gid"].split(), ["1001"] * 4)
-        self.assertEqual(status["CapEff"], "0" * 16)
-        self.assertEqual((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"))
-        drive.do("remove w-0 3000", "removed w-0")
-        drive.wait("gone w-0")
+        self.assertEqual((status["Uid"].split(), status["Gid"].split()), (["1001"] * 4, ["1001"] * 4))
+        self.assertEqual((status["CapEff"], status["NoNewPrivs"], status["Seccomp"]), ("0" * 16, "1", "2"))
+
+    def assert_ends(self, dispatcher):
+        """Pods outlive a dispatcher; the container goes with its pod."""
+        dispatcher.stop()
+        (name,) = self.pods()
+        self.plane.ask("DELETE", self.path(name))
         self.assertTrue(planes.wait_until(lambda: not self.container_status()))
+
+    def test_a_pod_with_the_default_profile_runs_programs(self):
+        dispatcher = self.serve()
+        self.assert_works(dispatcher, "42 False True\n")
+        self.assert_ends(dispatcher)
+
+    def test_a_pod_with_the_profile_of_ours_runs_them_warm(self):
+        """containerd 1.6 has no user namespaces for pods, so its /proc is masked, and there is none in sandboxes."""
+        dispatcher = self.serve(VIAL_KUBERNETES_SECCOMP="vial.json")
+        self.assert_works(dispatcher, "42 True False\n")
+        self.assert_ends(dispatcher)
+
+    @unittest.skipUnless(shutil.which("kubectl"), "kubectl, which renders them, is not installed")
+    def test_the_manifests_are_taken(self):
+        """As kubectl renders and applies them; the dispatcher's pod is admitted, and finds no network to its API server here."""
+        place = self.plane.path("deploy")
+        shutil.copytree(os.path.join(ROOT, "deploy"), place)
+        for name, text in (("relay-key", secrets.token_hex(32)), ("tokens.yaml", "tokens: []\n")):
+            with open(os.path.join(place, name), "w", encoding="ascii") as file:
+                file.write(text)
+        words = ["kubectl", "--kubeconfig", self.plane.path("admin.conf")]
+        done = subprocess.run([*words, "apply", "-k", place], capture_output=True, text=True, check=False)
+        self.addCleanup(subprocess.run, [*words, "delete", "--wait=false", "-k", place], capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("Warning", done.stderr)
+        for kind in ("deployment", "networkpolicy", "horizontalpodautoscaler", "poddisruptionbudget", "role", "resourcequota"):
+            self.assertIn(kind, done.stdout)
+        self.assertTrue(planes.wait_until(lambda: self.plane.pods("codemie-runtime")))
