@@ -636,6 +636,33 @@ int live_move(struct live *live, struct sandbox *box, struct err *e)
 	return 0;
 }
 
+static void ignore_line(char *line, size_t len, void *arg)
+{
+	(void)line;
+	(void)len;
+	(void)arg;
+}
+
+static void ignore_output(enum vial_stream stream, const char *bytes, size_t len, void *arg)
+{
+	(void)stream;
+	(void)bytes;
+	(void)len;
+	(void)arg;
+}
+
+static void ignore_end(const struct live_end *end, const struct err *e, void *arg)
+{
+	(void)end;
+	(void)e;
+	(void)arg;
+}
+
+/* Of a branch that nobody listens to, and perhaps nobody ever will: who wanted it may be gone. */
+static const struct live_events unheard = {
+	.on_line = ignore_line, .on_output = ignore_output, .on_end = ignore_end
+};
+
 struct live *live_branch(struct live *origin, struct sandbox *box, struct err *e)
 {
 	const struct occupant *of = &origin->occupant;
@@ -652,6 +679,7 @@ struct live *live_branch(struct live *origin, struct sandbox *box, struct err *e
 					    .reach = of->reach,
 					    .created_us = loop_now() };
 	init(live);
+	live->events = unheard;
 	live->state = LIVE_READY;
 	live->was_ready = true;
 	live->occupant.id = ++of->pool->last_occupant;

@@ -45,7 +45,7 @@ struct server {
 	LIST_HEAD(, call) calls;
 	LIST_HEAD(, batch) batches;
 	LIST_HEAD(, desk) desks; /* terminals.c: clients at terminals */
-	LIST_HEAD(, session) sessions;
+	LIST_HEAD(, session) sessions, unborn; /* those that a fork has not brought yet */
 	LIST_HEAD(, interpreter) interpreters; /* also those that no session has any more */
 	unsigned session_count;
 	uint64_t rollbacks[3]; /* steps taken back: for their end, by undo, by restore */

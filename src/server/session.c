@@ -448,16 +448,19 @@ static void init(struct session *s, struct server *server, struct tenant *tenant
 	TAILQ_INIT(&s->waiters);
 }
 
-static void add(struct session *s)
+static void count(struct session *s)
 {
-	struct server *server = s->server;
+	s->server->session_count++;
+	s->server->session_bytes += s->body.len;
+}
 
+/* From now on it is found, and its time runs. */
+static void publish(struct session *s)
+{
 	s->early[0].max = s->early[1].max = s->limits.output_bytes;
 	s->used_us = s->created_us;
 	s->ends_us = s->created_us + s->options.lifetime_ms * 1000;
-	LIST_INSERT_HEAD(&server->sessions, s, link);
-	server->session_count++;
-	server->session_bytes += s->body.len;
+	LIST_INSERT_HEAD(&s->server->sessions, s, link);
 	watch_time(s);
 }
 
@@ -475,7 +478,8 @@ int session_create(struct session **ret, struct server *server, struct tenant *t
 		free(s);
 		return -1;
 	}
-	add(s);
+	count(s);
+	publish(s);
 	*ret = s;
 	return 0;
 }
@@ -517,7 +521,8 @@ int session_branch(struct session **ret, const struct session *origin, struct fa
 		free(s);
 		return -1;
 	}
-	add(s);
+	count(s);
+	LIST_INSERT_HEAD(&server->unborn, s, link); /* nobody may close it, nor send it steps */
 	*ret = s;
 	return 0;
 }
@@ -545,6 +550,8 @@ int session_adopt(struct session *s, struct live *live, const struct interpreter
 	LIST_INSERT_HEAD(&s->server->interpreters, in, link);
 	live_listen(live, &events);
 	s->interpreter = in;
+	LIST_REMOVE(s, link);
+	publish(s);
 	return 0;
 }
 
@@ -600,6 +607,8 @@ void sessions_forget(struct server *server)
 {
 	while (!LIST_EMPTY(&server->sessions))
 		session_free(LIST_FIRST(&server->sessions));
+	while (!LIST_EMPTY(&server->unborn))
+		session_free(LIST_FIRST(&server->unborn));
 	while (!LIST_EMPTY(&server->interpreters))
 		interpreter_free(LIST_FIRST(&server->interpreters));
 }

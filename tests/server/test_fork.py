@@ -370,6 +370,31 @@ class Beside(Case):
         self.assertEqual(self.value(session, "import os; [n for n in os.listdir('/proc') if n.isdigit()]"),
                          ["2"])
 
+    def test_the_end_of_the_session(self):
+        for wait in range(6):
+            session = self.open(limits={"memory": "512m", "workspace": "128m"})
+            self.step(session, "open('large', 'wb').write(bytes(50 << 20)) and None")
+            fork = threading.Thread(target=self.fork_once, args=(session,))
+            fork.start()
+            time.sleep(wait * 0.02)
+            self.daemon.ask("DELETE", "/v1/sessions/" + session)
+            fork.join()
+        self.assertEqual(self.daemon.ask("GET", "/v1/sessions")[1]["sessions"], [])
+
+    def test_branches_are_seen_when_they_are_there(self):
+        session = self.open(limits={"memory": "512m", "workspace": "128m"})
+        self.step(session, "x = 7; open('large', 'wb').write(bytes(100 << 20)) and None")
+        fork = threading.Thread(target=self.post, args=(session, "fork", {"count": 3}))
+        fork.start()
+        seen = set()
+        while fork.is_alive() or len(seen) < 3:
+            for one in self.daemon.ask("GET", "/v1/sessions")[1]["sessions"]:
+                if one["id"] not in seen | {session}:
+                    self.assertEqual(self.value(one["id"], "x"), 7)
+                    self.assertEqual(self.daemon.ask("DELETE", "/v1/sessions/" + one["id"])[0], 200)
+                    seen.add(one["id"])
+        fork.join()
+
 
 class Model(Case):
     """Random steps, losses, forks and ends: FORK_SEQUENCES of them."""
