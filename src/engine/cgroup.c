@@ -389,13 +389,23 @@ static int dir_of(const struct cgroup *cg, unsigned controller)
 	return -1;
 }
 
+/* Somebody's who has another lock file than ours, and the same groups: another container, say. */
+static bool is_anothers(int tree_fd, const char *path)
+{
+	auto_close int fd = openat(tree_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
 static int make_dir(struct cgroup *cg, size_t i, struct err *e)
 {
 	int tree_fd = cg->host->trees[i].fd;
 	int made = SYS(mkdirat, tree_fd, cg->path, 0755);
 
-	/* Whoever owned it is dead: we hold the lease of that name. */
+	/* Else whoever owned it is dead: we hold the lease of that name. */
 	if (made < 0 && errno == EEXIST) {
+		if (is_anothers(tree_fd, cg->path))
+			return err_set(e, ERR_BUSY, "cgroup %s is another's", cg->name);
 		if (remove_group(cg->host->ops, tree_fd, cg->path) < 0)
 			return err_sys(e, "cgroup %s: a stale group cannot be removed", cg->name);
 		made = SYS(mkdirat, tree_fd, cg->path, 0755);
@@ -502,6 +512,17 @@ static struct cgroup *group_new(struct cgroup_host *host, unsigned lease, const 
 	return cg;
 }
 
+/* Still one of this lease, for whoever sweeps. */
+static void use_next_name(struct cgroup *cg)
+{
+	size_t name = strlen(cg->name), path = strlen(cg->path);
+
+	if (name + 1 < sizeof(cg->name) && path + 1 < sizeof(cg->path)) {
+		memcpy(cg->name + name, "+", 2);
+		memcpy(cg->path + path, "+", 2);
+	}
+}
+
 /* The parent was removed by another vial, or made again and has no controllers yet. */
 static bool lost_its_parent(const struct err *e)
 {
@@ -518,6 +539,11 @@ int cgroup_create(struct cgroup **ret, struct cgroup_host *host, unsigned lease,
 		return -1;
 
 	int made = make(cg, lim, &cause);
+	for (int tries = 0; made < 0 && cause.code == ERR_BUSY && tries < 8; tries++) {
+		unmake(cg);
+		use_next_name(cg);
+		made = make(cg, lim, &cause);
+	}
 	for (int tries = 0; made < 0 && host->ops->restore && lost_its_parent(&cause); tries++) {
 		if (tries == 10)
 			break;

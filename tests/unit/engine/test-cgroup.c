@@ -541,6 +541,13 @@ TEST(a_cgroup_is_removed_with_those_who_live_in_it)
 	CHECK(!group_exists(s.host, s.lease.index, "-busy"));
 }
 
+/* As the kernel does when its owner dies. */
+static void unlock(const struct cgroup *cg)
+{
+	for (size_t i = 0; i < cg->host->tree_count; i++)
+		(void)flock(cg->dir_fds[i], LOCK_UN);
+}
+
 TEST(a_stale_cgroup_of_the_same_name_is_replaced)
 {
 	STAGE(s)
@@ -549,6 +556,7 @@ TEST(a_stale_cgroup_of_the_same_name_is_replaced)
 
 	pid_t pid = spawn(old, sleep_long);
 	CHECK(has_processes(old, 1));
+	unlock(old);
 	s.limits.processes = 5;
 	CREATE(s, "");
 	CHECK(was_killed(reap(pid)));
@@ -585,8 +593,7 @@ TEST(sweeping_removes_cgroups_of_free_leases_only)
 	/* Whoever shares our groups but not our lock file meets the lock on the group. */
 	cgroup_sweep(s.host, claim_lease, &s.lease.index);
 	bool locked = group_exists(s.host, s.lease.index, "") && has_processes(s.cg, 1);
-	for (size_t i = 0; i < s.host->tree_count; i++)
-		(void)flock(s.cg->dir_fds[i], LOCK_UN);
+	unlock(s.cg);
 	cgroup_sweep(s.host, claim_lease, &s.lease.index);
 	bool swept = !group_exists(s.host, s.lease.index, "");
 	bool spared = group_exists(s.host, other.index, "-x");
@@ -596,6 +603,25 @@ TEST(sweeping_removes_cgroups_of_free_leases_only)
 	CHECK(locked);
 	CHECK(swept);
 	CHECK(spared);
+}
+
+TEST(a_cgroup_that_somebody_else_holds_is_left_to_him)
+{
+	STAGE(s)
+	CREATE(s, "");
+	auto_cgroup struct cgroup *ours = NULL;
+	struct err e;
+	pid_t pid = spawn(s.cg, sleep_long);
+	bool inside = has_processes(s.cg, 1);
+
+	/* As one whose leases are in another file would, who was given the same number. */
+	int made = cgroup_create(&ours, s.host, s.lease.index, "", &s.limits, &e);
+	bool spared = has_processes(s.cg, 1);
+	bool works = made == 0 && exited_with(reap(spawn(ours, do_nothing)), 42);
+	(void)kill(pid, SIGKILL);
+	CHECK(was_killed(reap(pid)));
+	CHECK(inside && spared);
+	CHECK(works);
 }
 
 TEST(two_cgroups_of_one_lease_count_apart)
