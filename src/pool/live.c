@@ -659,9 +659,9 @@ static void ignore_end(const struct live_end *end, const struct err *e, void *ar
 }
 
 /* Of a branch that nobody listens to, and perhaps nobody ever will: who wanted it may be gone. */
-static const struct live_events unheard = {
-	.on_line = ignore_line, .on_output = ignore_output, .on_end = ignore_end
-};
+static const struct live_events unheard = { .on_line = ignore_line,
+					    .on_output = ignore_output,
+					    .on_end = ignore_end };
 
 struct live *live_branch(struct live *origin, struct sandbox *box, struct err *e)
 {
