@@ -11,6 +11,7 @@ from chaos import CLIENTS, Daemon, Load, kill, moment, wait_until
 # Patience, not promises: how soon is measured, where nobody else is at work.
 GONE_S = 60      # for all of a daemon that was killed
 BACK_S = 60      # for a part of it to be there again
+IDLE_S = 5       # so that most kills come while it is; under load it may never be
 
 # What a client may be told; and all that it may be told.
 LOST = re.compile(r"the (sandbox|environment) was lost|the sandbox died before it was ready"
@@ -47,7 +48,7 @@ class Parts(Killed):
                 if moment.random() < 0.7:  # else the next one comes in the middle of it
                     self.assertTrue(load.wait_for_more(CLIENTS, BACK_S), "after a kill: nothing works")
                     self.assert_lives()
-                    wait_until(lambda: self.is_idle(role), BACK_S)
+                    wait_until(lambda: self.is_idle(role), IDLE_S)
         self.assert_none_wrong(load)
         for _, why in load.failed:
             self.assertRegex(why, LOST)
