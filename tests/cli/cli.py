@@ -13,7 +13,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 VIAL = BUILD = None  # set by `run`
-PATIENCE_S = 30      # a hang, not a measure of speed
+PATIENCE_S = 120     # a hang, not a measure of speed
 USAGE, TIMEOUT, OURS, KILLED = 2, 124, 125, 137
 
 
