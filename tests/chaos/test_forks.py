@@ -66,7 +66,8 @@ class Caller:
             self.right += 1
             return True
         self.lost += 1
-        if found is not None or (result["state"] == "kept" and not result["fresh"]):
+        is_new = result["fresh"] or (result["exception"] or {}).get("type") == "NameError"  # or a fork of one that is
+        if found is not None or (result["state"] == "kept" and not is_new):
             self.wrong.append((session, expected, answer))
         return False
 
