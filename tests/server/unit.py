@@ -41,11 +41,16 @@ def main():
     set_read_only("/", True)
     for path in [*writable, "/dev", "/proc", "/sys"]:
         set_read_only(path, False)
+    programs = os.path.dirname(os.path.abspath(sys.argv[1]))
+    kept = os.open(programs, os.O_PATH)
     for path in ("/home", "/root"):
         call("mount", b"tmpfs", path.encode(), b"tmpfs", 0, b"mode=0755")
+    if not os.path.exists(programs):  # built in somebody's home, and not installed
+        os.makedirs(programs)
+        call("mount", b"/proc/self/fd/%d" % kept, programs.encode(), None, MS_BIND, None)
     os.umask(0o077)
-    kept = ",".join("+" + word[4:].lower() for word in words)
-    os.execvp("setpriv", ["setpriv", "--bounding-set", "-all," + kept, "--no-new-privs", *sys.argv[1:]])
+    capabilities = ",".join("+" + word[4:].lower() for word in words)
+    os.execvp("setpriv", ["setpriv", "--bounding-set", "-all," + capabilities, "--no-new-privs", *sys.argv[1:]])
 
 
 main()
