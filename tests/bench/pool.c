@@ -1,5 +1,6 @@
 /*
- * bench-pool - the pool without HTTP: programs of one client after the other, of eight at once.
+ * bench-pool - the pool without HTTP: programs of one client that pauses, so that what it asks for is
+ * armed, and of eight that do not.
  *
  * Stands in for vial-server: `vial serve` finds it beside itself under that name, and starts it
  * with the channel to the keeper as descriptor 3.  For each number of clients it prints
@@ -18,7 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEEPER_FD = 3, CLIENTS_MAX = 8, SAMPLES_MAX = 1 << 20, WARM_UP_US = 3000000 };
+enum {
+	KEEPER_FD = 3,
+	CLIENTS_MAX = 8,
+	SAMPLES_MAX = 1 << 20,
+	WARM_UP_US = 3000000,
+	PAUSE_US = 20000
+};
 
 struct bench {
 	struct loop *loop;
@@ -29,6 +36,7 @@ struct bench {
 	struct timer stage;
 	struct client {
 		struct bench *bench;
+		struct timer pause;
 		uint64_t began_us;
 	} clients[CLIENTS_MAX];
 	unsigned width, busy;
@@ -78,6 +86,7 @@ static void on_end(const struct vial_result *result, const struct err *e, void *
 	struct client *c = arg;
 	struct bench *b = c->bench;
 	uint64_t now = loop_now();
+	struct err failed;
 
 	if (!result)
 		fail(e);
@@ -86,8 +95,12 @@ static void on_end(const struct vial_result *result, const struct err *e, void *
 	if (b->count < SAMPLES_MAX)
 		b->samples[b->count++] = (uint32_t)(now - c->began_us);
 	b->busy--;
-	if (now < b->end_us)
+	if (now < b->end_us && b->width > 1)
 		start_run(c);
+	else if (now < b->end_us && loop_set_timer(b->loop, &c->pause, PAUSE_US, &failed) < 0)
+		fail(&failed);
+	else if (now < b->end_us)
+		return;
 	else if (b->busy == 0)
 		end_stage(b);
 }
@@ -109,6 +122,11 @@ static void start_run(struct client *c)
 	job->environment = c->bench->environment;
 	if (pool_run(&run, c->bench->pool, NULL, job, &events, &e) < 0)
 		fail(&e);
+}
+
+static void on_pause_over(struct timer *t)
+{
+	start_run(holder_of(t, struct client, pause));
 }
 
 static void begin_stage(struct bench *b, unsigned width)
@@ -162,7 +180,7 @@ int main(int argc, char **argv)
 	b.length_us = read_length(argv[3]);
 	b.samples = calloc(SAMPLES_MAX, sizeof(*b.samples));
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
-		b.clients[i].bench = &b;
+		b.clients[i] = (struct client){ .bench = &b, .pause.on_due = on_pause_over };
 	name_environments(&b, argc - 4, argv + 4);
 	if (!b.samples || !b.environments.items ||
 	    vial_open(&b.host, argv[3], (struct vial_error *)&e) < 0 ||

@@ -20,6 +20,7 @@ SLEEPERS = 100
 POST = ('wrk.method = "POST"\nwrk.body = [[%s]]\nwrk.headers["Content-Type"] = "application/json"\n'
         'function response(status, headers, body)\n'
         '  if status ~= 200 or not body:find("%s", 1, true) then wrk.thread:stop() end\nend\n')
+PAUSE = "function delay() return 20 end\n"  # ms: what one client asks for is armed, as in pool.c
 UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60000.0}
 
 
@@ -81,15 +82,16 @@ def wait_ready(port, patience=60):
 
 
 def over_http(base, scratch, seconds):
-    script = os.path.join(scratch, "execute.lua")
+    script, paced = (os.path.join(scratch, name) for name in ("execute.lua", "paced.lua"))
     body = json.dumps({"generated_code": "print('hi')", "language": "python", "timeout": 10})
     for _ in range(2 * peers.ARMED):  # its environment is made when somebody first asks for it
         urllib.request.urlopen(urllib.request.Request(
             base + "/execute", body.encode(), {"Content-Type": "application/json"}), timeout=120).close()
-    with open(script, "w", encoding="utf-8") as file:
-        file.write(POST % (body, "hi"))
+    for path, pause in ((script, ""), (paced, PAUSE)):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(POST % (body, "hi") + pause)
     wrk(base + "/execute", max(WIDTHS), 3, script)  # warm
-    return ({width: wrk(base + "/execute", width, seconds, script) for width in WIDTHS},
+    return ({width: wrk(base + "/execute", width, seconds, paced if width == 1 else script) for width in WIDTHS},
             {width: wrk(base + "/", width, seconds) for width in WIDTHS})
 
 
