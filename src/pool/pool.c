@@ -10,7 +10,8 @@
 
 enum {
 	REFILLS_AT_ONCE = 2,
-	ORDERS_PER_CPU = 2,
+	ORDERS_PER_CPU = 2, /* being made at a time for those who wait */
+	ORDERS_MIN = 4,
 	FAILURES_MAX = 3, /* in a row, before runs are refused for it */
 };
 
@@ -183,6 +184,8 @@ int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *h
 	pool->environments = environments;
 	pool->options = *options;
 	pool->orders_max = ORDERS_PER_CPU * processors();
+	if (pool->orders_max < ORDERS_MIN)
+		pool->orders_max = ORDERS_MIN;
 	list_init(&pool->sandboxes);
 	list_init(&pool->occupants);
 	list_init(&pool->turns);

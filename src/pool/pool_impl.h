@@ -106,7 +106,7 @@ struct pool {
 	unsigned sandbox_count, armed_count, arming_count, queue_count, ordered_count;
 	unsigned orders_max; /* being made at a time for those who wait, of one environment */
 	uint32_t last_number;
-	uint64_t last_occupant;
+	uint64_t last_occupant, last_turn;
 	uint64_t calm_us; /* until then one that has just begun is likely to be at work */
 	struct egress egress;
 	struct timer tidy;
@@ -201,6 +201,7 @@ struct occupant {
 	const struct rules *hosts; /* that it may reach, the job's; NULL: none */
 	const struct reach *reach; /* as far as the operator lets it */
 	struct gate *gate;
+	uint64_t turn; /* in which a sandbox was first ordered for it; 0: it has not come */
 	uint64_t created_us;
 	uint64_t lost_us; /* when its first sandbox was lost; 0: it was not */
 	struct link all, place; /* place: in its share, in pool->ordered, or in pool->due */

@@ -223,6 +223,18 @@ static void begin_late(struct occupant *t, struct sandbox *box)
 		occupant_end_later(t, &e);
 }
 
+/* Whose sandbox went to one before it is still before those that came later. */
+static void join_ordered(struct occupant *t)
+{
+	struct link *ordered = &t->pool->ordered, *at = ordered->next;
+
+	if (!t->turn)
+		t->turn = ++t->pool->last_turn;
+	while (at != ordered && holder_of(at, struct occupant, place)->turn < t->turn)
+		at = at->next;
+	list_add_before(at, &t->place);
+}
+
 static bool order_for(struct occupant *t)
 {
 	struct pool *pool = t->pool;
@@ -242,7 +254,7 @@ static bool order_for(struct occupant *t)
 		return false;
 	part(t);
 	t->is_ordered = true;
-	list_add_before(&pool->ordered, &t->place);
+	join_ordered(t);
 	box->occupant = t;
 	t->box = box;
 	pool->ordered_count++;

@@ -411,10 +411,26 @@ static void serve_listen(struct standin *s, struct standin_box *b, const struct 
 
 /* ---- orders ---------------------------------------------------------------------------- */
 
+static void answer_arm(struct standin *s, const struct wire_msg *msg)
+{
+	struct err e;
+
+	if (s->fail_arms) {
+		s->fail_arms--;
+		fail(s, msg->box, "no more zygotes");
+	} else if (arm(s, msg, &e) < 0) {
+		fail(s, msg->box, e.msg);
+	}
+}
+
+void standin_release(struct standin *s, unsigned place)
+{
+	answer_arm(s, &s->held[place]);
+}
+
 static void obey(struct standin *s, const struct wire_msg *msg, const int *fds, size_t fd_count)
 {
 	struct standin_box *b = find(s, msg->box);
-	struct err e;
 
 	switch (msg->kind) {
 	case WIRE_ARM:
@@ -423,12 +439,10 @@ static void obey(struct standin *s, const struct wire_msg *msg, const int *fds, 
 		s->live_arms += (msg->arm.flags & WIRE_LIVE) != 0;
 		if (s->is_deaf)
 			return;
-		if (s->fail_arms) {
-			s->fail_arms--;
-			fail(s, msg->box, "no more zygotes");
-		} else if (arm(s, msg, &e) < 0) {
-			fail(s, msg->box, e.msg);
-		}
+		if (s->holds_arms && s->held_count < sizeof(s->held) / sizeof(s->held[0]))
+			s->held[s->held_count++] = *msg;
+		else
+			answer_arm(s, msg);
 		break;
 	case WIRE_KILL:
 		kill_box(s, b);

@@ -39,6 +39,9 @@ struct standin {
 	unsigned dead_arms;  /* of the next guests: they die before they hear a word */
 	unsigned dozing_arms; /* likewise, a little later */
 	bool is_deaf;        /* ARM is not answered */
+	bool holds_arms;     /* nor is it before it is released: */
+	struct wire_msg held[8];
+	unsigned held_count;
 	bool is_mad;         /* filers answer nonsense */
 	unsigned fail_listens; /* of the next ones */
 	unsigned dead_listens; /* of the next ones: the guest is killed instead */
@@ -51,4 +54,5 @@ struct standin {
 int standin_open(struct standin *s, struct loop *loop, int socket, struct vial *host,
 		 const struct environments *environments);
 void standin_close(struct standin *s);
+void standin_release(struct standin *s, unsigned place); /* one that is held, as they came */
 unsigned standin_alive(const struct standin *s); /* sandboxes it has */

@@ -156,6 +156,31 @@ TEST(whoever_has_none_finds_one_armed_beside_a_crowd)
 		CHECK_RESULT(many[i]);
 }
 
+/* What is made for one goes to whoever came first, and that one's own to the next: in turn. */
+TEST(who_gives_its_sandbox_to_one_before_it_is_the_next)
+{
+	auto_bench struct bench b;
+	struct told t[3];
+
+	OPEN(&b, &on_demand);
+	b.keeper.holds_arms = true;
+	CHECK_RUN(start_many(t, 3, &b, NULL, "echo hi\n"));
+	for (int i = 0; i < 200 && b.keeper.held_count < 3; i++)
+		pass_time(&b, 5);
+	CHECK_INT(b.keeper.held_count, 3);
+	standin_release(&b.keeper, 1);
+	for (int i = 0; i < 400 && !t[0].ended; i++)
+		pass_time(&b, 5);
+	CHECK(t[0].ended && !t[1].ended && !t[2].ended);
+	standin_release(&b.keeper, 2);
+	for (int i = 0; i < 400 && !t[1].ended; i++)
+		pass_time(&b, 5);
+	CHECK(t[1].ended && !t[2].ended);
+	standin_release(&b.keeper, 0);
+	CHECK_RUN(serve(&b, 30000));
+	CHECK_RESULT(t[2]);
+}
+
 TEST(who_has_the_pool_alone_has_all_of_it)
 {
 	auto_bench struct bench b;
