@@ -1,6 +1,6 @@
 /*
- * bench-pool - the pool without HTTP: programs of one client that pauses, so that what it asks for is
- * armed, and of eight that do not.
+ * bench-pool - the pool without HTTP: programs of one client that pauses, so that what it asks for
+ * is armed, and of eight that do not.
  *
  * Stands in for vial-server: `vial serve` finds it beside itself under that name, and starts it
  * with the channel to the keeper as descriptor 3.  For each number of clients it prints
