@@ -9,7 +9,7 @@ import tier
 @unittest.skipIf(container.available(), container.available())
 class Profile(unittest.TestCase):
     def vial(self, *args):
-        return container.run([tier.VIAL, *args], profile=container.own_profile())
+        return container.run([tier.BUILT, *args], profile=container.own_profile())
 
     def test_it_has_namespaces_then(self):
         report = json.loads(self.vial("doctor", "--json").stdout)

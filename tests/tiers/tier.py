@@ -7,7 +7,7 @@ import tempfile
 import time
 import unittest
 
-VIAL = None      # set by `run`
+VIAL = BUILT = None  # set by `run`: where every user can run it, and where a container has it
 PATIENCE_S = 60  # a hang, not a measure of speed
 OURS = 125
 USER = 65533     # belongs to nobody here
