@@ -88,7 +88,7 @@ class Config(cli.Case):
     def test_a_variable_that_is_wrong(self):
         done = self.vial("config", "show", env={**self.env, "VIAL_MAX": "many"})
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertEqual(done.stderr, "vial: VIAL_MAX: max: 'many' is not a whole number\n")
+        self.assertEqual(done.stderr, "vial: VIAL_MAX: 'many' is not a whole number\n")
 
     def test_usage(self):
         self.assertEqual(self.vial("config", "check", "a", "b").returncode, 2)

@@ -600,7 +600,7 @@ class UnderWay(WithDaemon):
 class Serve(WithSocket):
     def test_usage(self):
         hint = "Try 'vial serve --help'."
-        for options, says in ((["x"], "unexpected argument"), (["--max", "0"], "--max: max: must be 1 to 4096"),
+        for options, says in ((["x"], "unexpected argument"), (["--max", "0"], "--max: must be 1 to 4096"),
                               (["--armed", "x"], "'x' is not a whole number"),
                               (["--queue", "1000000"], "queue: must be 0 to 100000"),
                               (["--listen", "example.com:80"], "a numeric address"),
@@ -629,7 +629,7 @@ class Serve(WithSocket):
         self.addCleanup(daemon.end)
         said = daemon.said()
         self.assertIn("vial is ready on %s\n" % daemon.socket, said)
-        self.assertIn("VIAL_SOCKET=%s vial run" % daemon.socket, said)
+        self.assertIn("VIAL_SOCKET=%s %s run" % (daemon.socket, cli.VIAL), said)  # as it was called
         path = os.path.dirname(cli.VIAL) + ":" + os.environ["PATH"]
         examples = [line for line in said.splitlines() if line.startswith("  ")]
         self.assertEqual(len(examples), 2)
