@@ -64,21 +64,23 @@ static int run(struct graft *g, struct tracee *t, struct err *e)
 	return trace_run(t, AT(batch), &g->batch, e);
 }
 
-/* Room for so many calls and this path, which is put there; else what there is is done first. */
-static int make_room(struct graft *g, struct tracee *t, size_t calls, const char *path,
-		     uint64_t *ret_path, struct err *e)
+/* Room for so many calls, and a path of that length; else what there is is done first. */
+static int make_room(struct graft *g, struct tracee *t, size_t calls, size_t path_len,
+		     struct err *e)
 {
-	size_t len = path ? strlen(path) + 1 : 0;
+	if (g->batch.count + calls < TRACE_BATCH_MAX && g->paths_len + path_len <= PATHS_MAX)
+		return 0;
+	return run(g, t, e);
+}
 
-	if ((g->batch.count + calls >= TRACE_BATCH_MAX || g->paths_len + len > PATHS_MAX) &&
-	    run(g, t, e) < 0)
-		return -1;
-	if (path) {
-		memcpy(g->paths + g->paths_len, path, len);
-		*ret_path = AT(paths) + g->paths_len;
-		g->paths_len += len;
-	}
-	return 0;
+/* Where it will be in the guest's memory. */
+static uint64_t put_path(struct graft *g, const char *path, size_t len)
+{
+	uint64_t at = AT(paths) + g->paths_len;
+
+	memcpy(g->paths + g->paths_len, path, len);
+	g->paths_len += len;
+	return at;
 }
 
 /* ---- the guest ------------------------------------------------------------------------- */
@@ -251,10 +253,11 @@ static int change_dir(struct graft *g, struct tracee *t, struct err *e)
 	const char *const paths[] = { g->plan.workspace, g->holds.cwd };
 
 	for (int i = 0; i < 2; i++) {
-		uint64_t path;
-		if (make_room(g, t, 1, paths[i], &path, e) < 0)
+		size_t len = strlen(paths[i]) + 1;
+		if (make_room(g, t, 1, len, e) < 0)
 			return -1;
-		trace_add(&g->batch, i == 0 ? g->plan.workspace : NULL, TRACE_CALL(chdir, path));
+		trace_add(&g->batch, i == 0 ? g->plan.workspace : NULL,
+			  TRACE_CALL(chdir, put_path(g, paths[i], len)));
 	}
 	return 0;
 }
@@ -263,16 +266,19 @@ static int change_dir(struct graft *g, struct tracee *t, struct err *e)
 static int open_again(struct graft *g, struct tracee *t, const struct hold *hold, uint64_t fd,
 		      struct err *e)
 {
-	uint64_t target = (uint64_t)hold->fd, flags = (uint64_t)hold->flags, path = 0;
+	uint64_t target = (uint64_t)hold->fd, flags = (uint64_t)hold->flags;
 	const char *name = hold->is_event ? "eventfd" : hold->path;
+	size_t len = hold->is_event ? 0 : strlen(hold->path) + 1;
 
-	if (make_room(g, t, 4, hold->path, &path, e) < 0)
+	if (make_room(g, t, 4, len, e) < 0)
 		return -1;
 	if (hold->is_event)
 		trace_add(&g->batch, name,
 			  TRACE_CALL(eventfd2, hold->event, flags & (O_CLOEXEC | O_NONBLOCK)));
 	else
-		trace_add(&g->batch, name, TRACE_CALL(openat, (uint64_t)AT_FDCWD, path, flags));
+		trace_add(&g->batch, name,
+			  TRACE_CALL(openat, (uint64_t)AT_FDCWD, put_path(g, hold->path, len),
+				     flags));
 	trace_add(&g->batch, name, TRACE_CALL(dup3, fd, target, flags & O_CLOEXEC));
 	trace_add(&g->batch, name, TRACE_CALL(close, fd));
 	if (!hold->is_event && hold->offset > 0)
@@ -286,7 +292,7 @@ static int arrange_fds(struct graft *g, struct tracee *t, const int *far, size_t
 		       struct err *e)
 {
 	uint64_t next = 0;
-	int room[GRAFT_FDS_MAX + 1];
+	int room[GRAFT_FDS_MAX + 1] = { 0 };
 
 	foresee(g, room, count + 1);
 	for (size_t i = 0; i < g->holds.count; i++) {
@@ -296,7 +302,7 @@ static int arrange_fds(struct graft *g, struct tracee *t, const int *far, size_t
 				return -1;
 			continue;
 		}
-		if (make_room(g, t, 1, NULL, NULL, e) < 0)
+		if (make_room(g, t, 1, 0, e) < 0)
 			return -1;
 		trace_add(&g->batch, "streams",
 			  TRACE_CALL(dup3, (uint64_t)far[hold->stream], (uint64_t)hold->fd,
@@ -305,7 +311,7 @@ static int arrange_fds(struct graft *g, struct tracee *t, const int *far, size_t
 	for (size_t i = 0; i <= g->holds.count; i++) { /* what is between them */
 		bool is_last = i == g->holds.count;
 		uint64_t fd = is_last ? UINT32_MAX : (uint64_t)g->holds.items[i].fd;
-		if (make_room(g, t, 1, NULL, NULL, e) < 0)
+		if (make_room(g, t, 1, 0, e) < 0)
 			return -1;
 		if (fd > next)
 			trace_add(&g->batch, "close",
@@ -336,7 +342,7 @@ static int enter(struct graft *g, struct tracee *t, const int *fds, size_t count
 	enter_cgroup(g, far, count);
 	drop_power(g);
 	if (change_dir(g, t, e) < 0 || arrange_fds(g, t, far, count, e) < 0 ||
-	    make_room(g, t, 1, NULL, NULL, e) < 0)
+	    make_room(g, t, 1, 0, e) < 0)
 		return -1;
 	register_rseq(g); /* which its copies have from it */
 	if (run(g, t, e) == 0)
