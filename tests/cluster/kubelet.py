@@ -1,4 +1,6 @@
 """kubelet - a real node: Kubernetes' own kubelet, with Debian's containerd, runc and network plugins."""
+import contextlib
+import glob
 import json
 import os
 import shutil
@@ -23,10 +25,15 @@ disabled_plugins = ["io.containerd.snapshotter.v1.devmapper", "io.containerd.sna
     bin_dir = "/usr/lib/cni"
     conf_dir = "%(dir)s/cni"
 """
+NETWORKS = "/run/netns/cni-"
 NETWORK = {"cniVersion": "0.4.0", "name": "vial-test", "plugins": [
     {"type": "bridge", "bridge": "vialtest0", "isGateway": True, "ipMasq": False,
      "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.213.0.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
     {"type": "loopback"}]}
+
+
+def left_behind():
+    return {*glob.glob(NETWORKS + "*"), *glob.glob("/sys/fs/cgroup/*/kubepods")}
 
 
 class Node:
@@ -37,6 +44,7 @@ class Node:
         self.dir = tempfile.mkdtemp(prefix="vial-node-", dir="/var/tmp")
         self.run = tempfile.mkdtemp(prefix="vial-node-", dir="/run")
         self.parts = []
+        self.others = left_behind()
         try:
             self.start()
         except BaseException:
@@ -107,6 +115,7 @@ class Node:
             self.containerd.stop()
         subprocess.run(["ip", "link", "delete", "vialtest0"], capture_output=True, check=False)
         self.unmount()
+        self.remove_remains()
         shutil.rmtree(self.dir, ignore_errors=True)
         shutil.rmtree(self.run, ignore_errors=True)
 
@@ -116,6 +125,16 @@ class Node:
             self.ctr("tasks", "delete", "--force", task, check=False)
         for container in self.ctr("containers", "list", "-q", check=False).stdout.split():
             self.ctr("containers", "delete", container, check=False)
+
+    def remove_remains(self):
+        """Networks and groups of pods that nobody was there to end: no kubelet does it when it stops."""
+        for path in sorted(left_behind() - self.others):
+            if path.startswith(NETWORKS):
+                subprocess.run(["ip", "netns", "delete", os.path.basename(path)], check=False)
+                continue
+            for folder, _, _ in os.walk(path, topdown=False):
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
 
     def unmount(self):
         """What is mounted below our directories, the last first."""
