@@ -389,12 +389,13 @@ static int dir_of(const struct cgroup *cg, unsigned controller)
 	return -1;
 }
 
-/* Somebody's who has another lock file than ours, and the same groups: another container, say. */
+/* Somebody's who has another lock file than ours, and the same groups: another container, say.
+ * What cannot be asked is left alone. */
 static bool is_anothers(int tree_fd, const char *path)
 {
-	auto_close int fd = openat(tree_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int fd = SYS(openat, tree_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	return fd < 0 ? errno != ENOENT : SYS(flock, fd, LOCK_EX | LOCK_NB) < 0;
 }
 
 static int make_dir(struct cgroup *cg, size_t i, struct err *e)

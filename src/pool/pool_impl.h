@@ -140,8 +140,8 @@ bool queue_has_room(const struct pool *pool, const struct share *share); /* for 
 /* An armed one that it may have and can use; NULL: none. */
 struct sandbox *queue_find_armed(const struct occupant *t);
 int queue_begin(struct occupant *t, struct sandbox *box, struct err *e) MUST_USE;
-/* Whoever can go on does; calls back that they start, and nothing else.  True: some wait for
- * what is not even ordered. */
+/* Whoever can go on does; calls back that they start, and nothing else.  True: some wait, and
+ * there is no room to make more. */
 bool queue_serve(struct pool *pool);
 /* For so many more at once, which the share may have; what is armed gives way. */
 bool queue_make_room(struct pool *pool, const struct share *share, unsigned count);
