@@ -197,24 +197,17 @@ static void print_last_lines(const struct view *v)
 
 /* ---- the verb ------------------------------------------------------------------------------ */
 
-/* Options may follow the operands: `vial env build NAME --locked` is how people say it. */
 static int parse(struct options *o, const char *operands[2], int argc, char **argv, struct err *e)
 {
-	size_t count = 0;
+	int first = options_parse(o, argc, argv, e);
 
-	for (;;) {
-		int first = options_parse(o, argc, argv, e);
-
-		if (first < 0)
-			return -1;
-		if (first == argc || o->wants_help)
-			return options_apply(o, e);
-		if (count == 2)
-			return err_set(e, ERR_INVALID, "unexpected argument '%.64s'", argv[first]);
-		operands[count++] = argv[first];
-		argc -= first;
-		argv += first;
-	}
+	if (first < 0)
+		return -1;
+	if (argc - first > 2 && !o->wants_help)
+		return err_set(e, ERR_INVALID, "unexpected argument '%.64s'", argv[first + 2]);
+	for (int i = first; i < argc && i < first + 2; i++)
+		operands[i - first] = argv[i];
+	return options_apply(o, e);
 }
 
 /* "numpy,pandas"; the text is ours to cut. */

@@ -119,21 +119,40 @@ static int parse_letters(struct options *o, char **words, struct err *e)
 	return 1;
 }
 
+static bool is_operand(const char *word)
+{
+	return word[0] != '-' || !word[1];
+}
+
+static void move_up(char **words, int to, int from)
+{
+	char *word = words[from];
+
+	memmove(words + to + 1, words + to, (size_t)(from - to) * sizeof(*words));
+	words[to] = word;
+}
+
 int options_parse(struct options *o, int argc, char **argv, struct err *e)
 {
-	int at = 1; /* argv[0] is the verb */
+	int first = 1, at = 1; /* argv[0] is the verb; between them are operands */
+	bool is_end = false;
 
-	while (at < argc && argv[at][0] == '-' && argv[at][1] && !o->wants_help) {
-		if (strcmp(argv[at], "--") == 0)
-			return at + 1;
-
-		int taken = argv[at][1] == '-' ? parse_long(o, argv + at, e)
-					       : parse_letters(o, argv + at, e);
+	while (at < argc && !is_end && !o->wants_help) {
+		if (is_operand(argv[at])) {
+			is_end = o->is_before_program;
+			at++;
+			continue;
+		}
+		is_end = strcmp(argv[at], "--") == 0;
+		int taken = is_end               ? 1
+			    : argv[at][1] == '-' ? parse_long(o, argv + at, e)
+						 : parse_letters(o, argv + at, e);
 		if (taken < 0)
 			return -1;
-		at += taken;
+		while (taken-- > 0)
+			move_up(argv, first++, at++);
 	}
-	return at;
+	return first;
 }
 
 int options_apply(struct options *o, struct err *e)

@@ -7,10 +7,11 @@
  *
  *   --name value   --name=value   -n value   -nvalue   -ab (switches)   --
  *
- * Parsing stops at the first operand: what follows it is not ours.  An option
- * is either stored at once (a bool or a const char * at offset `at` of the
- * verb's struct; the last one wins) or kept and applied later, in the order
- * given, by options_apply().
+ * Options may follow operands (`vial session run ID -c CODE` is how people say
+ * it), but not where these are a program and what belongs to it.  An option is
+ * either stored at once (a bool or a const char * at offset `at` of the verb's
+ * struct; the last one wins) or kept and applied later, in the order given, by
+ * options_apply().
  */
 #include "base/err.h"
 
@@ -39,6 +40,7 @@ struct options {
 	const struct option *rows;
 	size_t count;
 	void *target;                /* the verb's struct */
+	bool is_before_program;      /* what follows the first operand is not ours */
 
 	bool wants_help;             /* --help was given: print options_usage() and leave */
 	struct option_use *uses;     /* to be applied; owned */
@@ -47,7 +49,7 @@ struct options {
 
 void options_done(struct options *o);
 
-/* Returns the index of the first operand. */
+/* Returns the index of the first operand: they are moved behind all options. */
 int options_parse(struct options *o, int argc, char **argv, struct err *e) MUST_USE;
 int options_apply(struct options *o, struct err *e) MUST_USE;
 void options_usage(FILE *f, const struct options *o);

@@ -403,6 +403,7 @@ int request_init(struct request *req, struct err *e)
 			 "every resource limited. Options come before FILE; what follows it "
 			 "belongs to the program. With - the program is read from standard input.",
 		.target = req,
+		.is_before_program = true,
 	};
 	if (make_rows(&req->rows, &req->options.count, e) < 0)
 		return -1;

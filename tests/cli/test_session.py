@@ -33,6 +33,13 @@ class Sessions(Case):
         self.assert_ok(self.step(name, "f()", "--mode", "script"), "")
         self.assert_ok(self.step(name, "return f() + 1", "--mode", "function"), "43\n")
 
+    def test_options_may_follow_the_session(self):
+        name = self.open()
+        self.assert_ok(self.vial("session", "run", name, "-c", "6 * 7"), "42\n")
+        self.assert_ok(self.vial("session", "run", name, "-c", "6 * 7", "--quiet"), "")
+        self.assert_usage(self.vial("session", "run", name, "--", "-c", "1"), "one file at a time",
+                          hint="Try 'vial session run --help'.")
+
     def test_every_language(self):
         for language, first, second in (("javascript", "let x = 6", "x * 7"),
                                         ("ruby", "x = 6; nil", "x * 7"),
