@@ -30,48 +30,8 @@
 #define END_US   1000000u
 #define LIVE_MS  (10ull * 365 * 86400 * 1000) /* of CPU time: more than any guest lives */
 #define GUARDED_TIMES 2 /* the memory of a guest that copies itself: its own, and a copy's */
-#define CALM_US  5000u /* after an order, before slots are made that nobody asked for */
 
-/* ---- the table ------------------------------------------------------------------------- */
-
-struct cell *cell_find(struct keeper *k, uint32_t id)
-{
-	for (size_t i = 0; i < KEEPER_CELLS_MAX; i++) {
-		struct cell *cell = k->cells[(id + i) % KEEPER_CELLS_MAX];
-		if (!cell)
-			return NULL;
-		if (cell->id == id)
-			return cell;
-	}
-	return NULL;
-}
-
-static void table_add(struct keeper *k, struct cell *cell)
-{
-	size_t i = cell->id % KEEPER_CELLS_MAX;
-
-	while (k->cells[i])
-		i = (i + 1) % KEEPER_CELLS_MAX;
-	k->cells[i] = cell;
-	k->cell_count++;
-}
-
-/* Those that were pushed on by it move up. */
-static void table_remove(struct keeper *k, struct cell *cell)
-{
-	size_t i = cell->id % KEEPER_CELLS_MAX;
-
-	while (k->cells[i] != cell)
-		i = (i + 1) % KEEPER_CELLS_MAX;
-	k->cells[i] = NULL;
-	k->cell_count--;
-	for (i = (i + 1) % KEEPER_CELLS_MAX; k->cells[i]; i = (i + 1) % KEEPER_CELLS_MAX) {
-		struct cell *moved = k->cells[i];
-		k->cells[i] = NULL;
-		k->cell_count--;
-		table_add(k, moved);
-	}
-}
+/* ---- what is left of it ----------------------------------------------------------------- */
 
 static void close_far(struct cell *cell)
 {
@@ -140,7 +100,7 @@ void cell_free(struct cell *cell)
 			err_set(&lost.failed, ERR_SYS, "the environment was lost");
 		(void)!wire_send(cell->keeper->server, &lost, NULL, 0, &ignored);
 	}
-	table_remove(cell->keeper, cell);
+	cells_remove(cell);
 	free(cell);
 }
 
@@ -719,10 +679,10 @@ static int begin_slot(struct cell *cell, const struct box_above *above, struct e
 	return bare_start(cell, e) < 0 || watch_slot(cell, e) < 0 ? -1 : 0;
 }
 
-static struct cell *create(struct keeper *k, struct nest *nest, uint32_t id,
-			   const struct wire_arm *arm, struct cell *origin,
-			   const struct box_above *above, struct err *e)
+struct cell *cell_new(struct nest *nest, uint32_t id, const struct wire_arm *arm,
+		      struct cell *origin, const struct box_above *above, struct err *e)
 {
+	struct keeper *k = nest->keeper;
 	struct cell *cell = calloc(1, sizeof(*cell));
 	if (!cell) {
 		err_sys(e, "sandbox");
@@ -743,7 +703,7 @@ static struct cell *create(struct keeper *k, struct nest *nest, uint32_t id,
 	if (cell->next)
 		cell->next->prev = &cell->next;
 	nest->cells = cell;
-	table_add(k, cell);
+	cells_add(cell);
 	set_lineage(cell, origin);
 	bool has_spare =
 		(origin && spare_take_fresh(&cell->lease, &cell->cgroup, k, &cell->limits)) ||
@@ -763,7 +723,7 @@ static struct cell *create(struct keeper *k, struct nest *nest, uint32_t id,
 int cell_create_below(struct cell **ret, struct branches *b, struct cell *origin, uint32_t id,
 		      const struct wire_arm *arm, const struct box_above *above, struct err *e)
 {
-	struct cell *cell = create(origin->keeper, origin->nest, id, arm, origin, above, e);
+	struct cell *cell = cell_new(origin->nest, id, arm, origin, above, e);
 
 	if (!cell)
 		return -1;
@@ -789,93 +749,6 @@ void cell_park(struct cell *cell)
 	cell->state = CELL_PARKED;
 	if (cell->below == 0)
 		end(cell);
-}
-
-/* ---- slots ahead ----------------------------------------------------------------------- */
-
-void cells_more(struct timer *t)
-{
-	struct nest *nest = holder_of(t, struct nest, more);
-	struct keeper *k = nest->keeper;
-	uint32_t id = CELL_AHEAD;
-	struct err ignored;
-
-	if (nest->ahead == NEST_AHEAD || k->cell_count >= KEEPER_CELLS_MAX / 2)
-		return;
-	while (cell_find(k, id))
-		id++;
-	/* One that cannot be made is missed by nobody, and the next order makes its own. */
-	if (create(k, nest, id, &nest->usual, NULL, NULL, &ignored))
-		(void)!loop_set_timer(k->loop, t, CALM_US, &ignored);
-}
-
-/* Those that are in the mounts.  The rest is the guest's, or the group's. */
-static bool same_slot(const struct limits *a, const struct limits *b)
-{
-	return a->workspace_bytes == b->workspace_bytes && a->tmp_bytes == b->tmp_bytes &&
-	       a->files == b->files;
-}
-
-static bool fits(struct cell *cell, const struct wire_arm *arm)
-{
-	const struct limits *wanted = &arm->limits;
-
-	return cell->is_ahead && cell->state == CELL_SLOT && cell->has_slot &&
-	       !((cell->flags ^ arm->flags) & WIRE_READ_ONLY) && same_slot(&cell->limits, wanted) &&
-	       (memcmp(&cell->limits, wanted, sizeof(*wanted)) == 0 || !cell->cgroup ||
-		cgroup_renew(cell->cgroup, wanted));
-}
-
-/* One that is as it is wanted becomes the server's. */
-static bool take_ahead(struct nest *nest, uint32_t id, const struct wire_arm *arm)
-{
-	struct keeper *k = nest->keeper;
-
-	for (struct cell *cell = nest->ahead ? nest->cells : NULL; cell; cell = cell->next) {
-		if (!fits(cell, arm))
-			continue;
-		table_remove(k, cell);
-		cell->id = id;
-		table_add(k, cell);
-		cell->flags = arm->flags;
-		cell->limits = arm->limits;
-		cell->is_ahead = cell->is_told = false;
-		nest->ahead--;
-		cell_advance(cell);
-		return true;
-	}
-	return false;
-}
-
-static int take_or_create(struct nest *nest, uint32_t id, const struct wire_arm *arm, struct err *e)
-{
-	struct err ignored;
-
-	nest->usual = *arm;
-	(void)!loop_set_timer(nest->keeper->loop, &nest->more, CALM_US, &ignored);
-	if (take_ahead(nest, id, arm))
-		return 0;
-	return create(nest->keeper, nest, id, arm, NULL, NULL, e) ? 0 : -1;
-}
-
-int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struct err *e)
-{
-	struct nest *nest = NULL;
-
-	if (id > WIRE_BOX_MAX)
-		return err_set(e, ERR_BUG, "sandbox %u", id);
-	nest = nest_get(k, arm->environment, e);
-	if (!nest)
-		return -1;
-	if (cell_find(k, id) || k->cell_count >= KEEPER_CELLS_MAX / 2)
-		return err_set(e, ERR_BUSY, "too many sandboxes");
-	if (take_or_create(nest, id, arm, e) == 0)
-		return 0;
-	if (e->code != ERR_GONE)
-		return -1;
-	nest_free(nest); /* its stem is dead, and we would have heard of it next */
-	nest = nest_get(k, arm->environment, e);
-	return nest ? take_or_create(nest, id, arm, e) : -1;
 }
 
 /* The compiler's group stays, with what its files still cost, beside the program's own. */

@@ -193,9 +193,9 @@ struct cell {
 
 #define CELL_AHEAD (WIRE_BOX_MAX + 1u)
 
-void cells_more(struct timer *t); /* nest.more: make one slot that nobody asked for */
-int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struct err *e) MUST_USE;
-struct cell *cell_find(struct keeper *k, uint32_t id);
+/* A slot that is being made; a branch is made below its origin.  NULL: why not. */
+struct cell *cell_new(struct nest *nest, uint32_t id, const struct wire_arm *arm,
+		      struct cell *origin, const struct box_above *above, struct err *e);
 void cell_next(struct cell *cell, const struct wire_arm *arm); /* another guest */
 void cell_kill(struct cell *cell);
 void cell_listen(struct cell *cell, const struct wire_listen *listen);
@@ -213,6 +213,15 @@ void cell_forked(struct cell *cell, int pidfd);
 void cell_advance(struct cell *cell); /* a network or a zygote may be there now */
 int cell_fill_order(struct order *order, const struct cell *cell, bool is_parked,
 		    struct err *e) MUST_USE; /* for a guest of it */
+
+/* ---- cells.c: all of them ---- */
+
+void cells_add(struct cell *cell);
+void cells_remove(struct cell *cell);
+void cells_more(struct timer *t); /* nest.more: make one slot that nobody asked for */
+struct cell *cell_find(struct keeper *k, uint32_t id);
+/* One that was made ahead, or a new one. */
+int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struct err *e) MUST_USE;
 
 /* ---- cell_bare.c: where there are no namespaces ---- */
 

@@ -1,0 +1,141 @@
+/*
+ * cells - all sandboxes of the keeper: found by their number, and those that are made ahead.
+ *
+ * A slot that nobody asked for yet is a cell with a number of ours (CELL_AHEAD), like those that
+ * were asked for last.  Who orders one that it fits becomes its owner, and need not wait for it.
+ */
+#include "keeper/keeper.h"
+
+#include <string.h>
+
+#define CALM_US 5000u /* after an order, before slots are made that nobody asked for */
+
+/* ---- the table ------------------------------------------------------------------------- */
+
+struct cell *cell_find(struct keeper *k, uint32_t id)
+{
+	for (size_t i = 0; i < KEEPER_CELLS_MAX; i++) {
+		struct cell *cell = k->cells[(id + i) % KEEPER_CELLS_MAX];
+		if (!cell)
+			return NULL;
+		if (cell->id == id)
+			return cell;
+	}
+	return NULL;
+}
+
+void cells_add(struct cell *cell)
+{
+	struct keeper *k = cell->keeper;
+	size_t i = cell->id % KEEPER_CELLS_MAX;
+
+	while (k->cells[i])
+		i = (i + 1) % KEEPER_CELLS_MAX;
+	k->cells[i] = cell;
+	k->cell_count++;
+}
+
+/* Those that were pushed on by it move up. */
+void cells_remove(struct cell *cell)
+{
+	struct keeper *k = cell->keeper;
+	size_t i = cell->id % KEEPER_CELLS_MAX;
+
+	while (k->cells[i] != cell)
+		i = (i + 1) % KEEPER_CELLS_MAX;
+	k->cells[i] = NULL;
+	k->cell_count--;
+	for (i = (i + 1) % KEEPER_CELLS_MAX; k->cells[i]; i = (i + 1) % KEEPER_CELLS_MAX) {
+		struct cell *moved = k->cells[i];
+		k->cells[i] = NULL;
+		k->cell_count--;
+		cells_add(moved);
+	}
+}
+
+/* ---- slots ahead ----------------------------------------------------------------------- */
+
+void cells_more(struct timer *t)
+{
+	struct nest *nest = holder_of(t, struct nest, more);
+	struct keeper *k = nest->keeper;
+	uint32_t id = CELL_AHEAD;
+	struct err ignored;
+
+	if (nest->ahead == NEST_AHEAD || k->cell_count >= KEEPER_CELLS_MAX / 2)
+		return;
+	while (cell_find(k, id))
+		id++;
+	/* One that cannot be made is missed by nobody, and the next order makes its own. */
+	if (cell_new(nest, id, &nest->usual, NULL, NULL, &ignored))
+		(void)!loop_set_timer(k->loop, t, CALM_US, &ignored);
+}
+
+/* Those that are in the mounts.  The rest is the guest's, or the group's. */
+static bool same_slot(const struct limits *a, const struct limits *b)
+{
+	return a->workspace_bytes == b->workspace_bytes && a->tmp_bytes == b->tmp_bytes &&
+	       a->files == b->files;
+}
+
+static bool fits(struct cell *cell, const struct wire_arm *arm)
+{
+	const struct limits *wanted = &arm->limits;
+
+	return cell->is_ahead && cell->state == CELL_SLOT && cell->has_slot &&
+	       !((cell->flags ^ arm->flags) & WIRE_READ_ONLY) && same_slot(&cell->limits, wanted) &&
+	       (memcmp(&cell->limits, wanted, sizeof(*wanted)) == 0 || !cell->cgroup ||
+		cgroup_renew(cell->cgroup, wanted));
+}
+
+/* One that is as it is wanted becomes the server's. */
+static bool take_ahead(struct nest *nest, uint32_t id, const struct wire_arm *arm)
+{
+	for (struct cell *cell = nest->ahead ? nest->cells : NULL; cell; cell = cell->next) {
+		if (!fits(cell, arm))
+			continue;
+		cells_remove(cell);
+		cell->id = id;
+		cells_add(cell);
+		cell->flags = arm->flags;
+		cell->limits = arm->limits;
+		cell->is_ahead = cell->is_told = false;
+		nest->ahead--;
+		cell_advance(cell);
+		return true;
+	}
+	return false;
+}
+
+static int take_or_create(struct nest *nest, uint32_t id, const struct wire_arm *arm, struct err *e)
+{
+	struct err ignored;
+
+	nest->usual = *arm;
+	(void)!loop_set_timer(nest->keeper->loop, &nest->more, CALM_US, &ignored);
+	if (take_ahead(nest, id, arm))
+		return 0;
+	return cell_new(nest, id, arm, NULL, NULL, e) ? 0 : -1;
+}
+
+/* ---- orders ---------------------------------------------------------------------------- */
+
+int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struct err *e)
+{
+	struct nest *nest = NULL;
+
+	if (id > WIRE_BOX_MAX)
+		return err_set(e, ERR_BUG, "sandbox %u", id);
+	nest = nest_get(k, arm->environment, e);
+	if (!nest)
+		return -1;
+	if (cell_find(k, id) || k->cell_count >= KEEPER_CELLS_MAX / 2)
+		return err_set(e, ERR_BUSY, "too many sandboxes");
+	if (take_or_create(nest, id, arm, e) == 0)
+		return 0;
+	if (e->code != ERR_GONE)
+		return -1;
+	nest_free(nest); /* its stem is dead, and we would have heard of it next */
+	nest = nest_get(k, arm->environment, e);
+	return nest ? take_or_create(nest, id, arm, e) : -1;
+}
