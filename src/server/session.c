@@ -351,30 +351,36 @@ int session_wait(struct session *s, struct exchange *x, unsigned status, struct 
 
 /* ---- its time -------------------------------------------------------------------------- */
 
-static void watch_time(struct session *s)
+/* When its time is up, as far as is known now. */
+static uint64_t due_us(const struct session *s)
 {
 	bool is_busy =
 		!TAILQ_EMPTY(&s->steps) || !TAILQ_EMPTY(&s->waiters) || !LIST_EMPTY(&s->transfers);
-	uint64_t now = loop_now(), from = is_busy ? now : s->used_us;
-	uint64_t due = from + s->options.idle_ms * 1000;
+	uint64_t due = (is_busy ? loop_now() : s->used_us) + s->options.idle_ms * 1000;
+
+	return due < s->ends_us ? due : s->ends_us;
+}
+
+/* Only the timer closes it: whoever calls this goes on with it. */
+static void watch_time(struct session *s)
+{
+	uint64_t now = loop_now(), due = due_us(s);
 	struct err ignored;
 
-	if (now >= s->ends_us) {
-		session_close(s, "its lifetime is over");
-		return;
-	}
-	if (now >= due) {
-		session_close(s, "it was idle for too long");
-		return;
-	}
-	if (due > s->ends_us)
-		due = s->ends_us;
-	(void)!loop_set_timer(s->server->loop, &s->overdue, due - now, &ignored);
+	(void)!loop_set_timer(s->server->loop, &s->overdue, due > now ? due - now : 0, &ignored);
 }
 
 static void on_overdue(struct timer *t)
 {
-	watch_time(holder_of(t, struct session, overdue));
+	struct session *s = holder_of(t, struct session, overdue);
+	uint64_t now = loop_now();
+
+	if (now >= s->ends_us)
+		session_close(s, "its lifetime is over");
+	else if (now >= due_us(s))
+		session_close(s, "it was idle for too long");
+	else
+		watch_time(s);
 }
 
 void session_use(struct session *s)
@@ -458,7 +464,7 @@ static void count(struct session *s)
 static void publish(struct session *s)
 {
 	s->early[0].max = s->early[1].max = s->limits.output_bytes;
-	s->used_us = s->created_us;
+	s->used_us = loop_now(); /* to make it may have taken a while */
 	s->ends_us = s->created_us + s->options.lifetime_ms * 1000;
 	LIST_INSERT_HEAD(&s->server->sessions, s, link);
 	watch_time(s);

@@ -176,6 +176,14 @@ class Lives(Case):
         self.assertEqual(self.post(session, "extend", {"lifetime": 0.2})[0], 200)
         self.assertTrue(wait_until(lambda: self.look(session)[0] == 404))
 
+    def test_times_that_are_over_before_it_is_made(self):
+        files = [{"path": "large", "content": "x" * (8 << 20)}]  # to read it takes longer
+        for times, expected in (({"idle_timeout": 0.001}, 201), ({"lifetime": 0.001}, 404)):
+            with self.subTest(times):
+                status, answer, _ = self.daemon.ask("POST", "/v1/sessions", dict(times, language="python", files=files))
+                self.assertEqual(status, expected, answer)
+                self.assertTrue(wait_until(lambda: not self.daemon.ask("GET", "/v1/sessions")[1]["sessions"]))
+
     def test_closing(self):
         session = self.open()
         running = self.later(session, "while True: pass")
