@@ -30,6 +30,7 @@ struct entry {
 	uint8_t print[SHA256_DIGEST_SIZE]; /* of the request */
 	enum entry_state state;
 	bool is_passing; /* the answer is one that changes nothing */
+	bool is_lost;    /* it is not kept; who is still to hear the rest of it holds the entry */
 	unsigned status;
 	char type[TYPE_MAX];
 	struct buf answer;
@@ -122,7 +123,7 @@ static void drop_answer(struct entry *at)
 {
 	at->all->state.bytes -= at->answer.len;
 	buf_done(&at->answer);
-	at->state = NOT_KEPT;
+	at->is_lost = true;
 }
 
 static void expire(struct idempotency *all)
@@ -162,30 +163,49 @@ static bool evict(struct idempotency *all, const char *tenant)
 	return false;
 }
 
-static bool is_full(const struct idempotency *all, const char *tenant)
+/* What a tenant has; looked at only when all of them together have that much. */
+static void count_of(const struct idempotency *all, const char *tenant, size_t *count,
+		     size_t *bytes)
 {
-	size_t count = 0, bytes = 0;
 	const struct entry *at;
 
+	*count = *bytes = 0;
 	if (all->state.entries < ENTRIES_OF_ONE_MAX && all->state.bytes < BYTES_OF_ONE_MAX)
-		return false;
+		return;
 	TAILQ_FOREACH(at, &all->entries, link)
 	if (strcmp(at->tenant, tenant) == 0) {
-		count++;
-		bytes += at->answer.len;
+		*count += 1;
+		*bytes += at->answer.len;
 	}
-	return count >= ENTRIES_OF_ONE_MAX || bytes >= BYTES_OF_ONE_MAX;
 }
 
+/* For one more entry. */
 static bool make_room(struct idempotency *all, const char *tenant)
 {
-	while (is_full(all, tenant))
+	size_t count, bytes;
+
+	for (;;) {
+		count_of(all, tenant, &count, &bytes);
+		bool is_full = count >= ENTRIES_OF_ONE_MAX || bytes >= BYTES_OF_ONE_MAX;
+		if (!is_full && all->state.entries < ENTRIES_MAX && all->state.bytes < BYTES_MAX)
+			return true;
+		if (!evict(all, is_full ? tenant : NULL))
+			return false;
+	}
+}
+
+/* For what has come of an answer: the tenant's older ones give way to it, and nobody else's. */
+static bool has_room(struct idempotency *all, const char *tenant)
+{
+	size_t count, bytes;
+
+	for (;;) {
+		count_of(all, tenant, &count, &bytes);
+		if (bytes <= BYTES_OF_ONE_MAX && all->state.bytes <= BYTES_MAX)
+			return true;
 		if (!evict(all, tenant))
 			return false;
-	while (all->state.entries >= ENTRIES_MAX || all->state.bytes >= BYTES_MAX)
-		if (!evict(all, NULL))
-			return false;
-	return true;
+	}
 }
 
 /* ---- the first of them ----------------------------------------------------------------- */
@@ -194,12 +214,12 @@ static void on_more(struct witness *w, const char *bytes, size_t len)
 {
 	struct entry *at = holder_of(w, struct entry, witness);
 
-	if (at->state == NOT_KEPT)
+	if (at->is_lost)
 		return;
 	size_t before = at->answer.len;
 	buf_add(&at->answer, bytes, len);
 	at->all->state.bytes += at->answer.len - before;
-	if (at->answer.dropped || at->all->state.bytes > BYTES_MAX)
+	if (at->answer.dropped || !has_room(at->all, at->tenant))
 		drop_answer(at);
 }
 
@@ -221,8 +241,7 @@ static void on_done(struct witness *w, bool is_whole)
 		entry_free(at);
 		return;
 	}
-	if (at->state == UNDER_WAY)
-		at->state = DONE;
+	at->state = at->is_lost ? NOT_KEPT : DONE;
 	at->done_us = loop_now();
 }
 

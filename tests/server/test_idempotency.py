@@ -131,6 +131,22 @@ class Keys(daemon.Case):
         self.assertEqual(self.post(body, key)[0], 200)
         self.assert_refused(self.post(body, key), 409, "limit")
 
+    def test_an_answer_that_is_too_large_is_under_way_until_its_end(self):
+        key = str(uuid.uuid4())
+        body = run_of("import time\nprint('x' * (2 << 20), flush=True)\ntime.sleep(1.5)\nprint('end')",
+                      limits={"output": "4m"})
+        made = self.daemon.connect()
+        self.addCleanup(made.close)
+        made.request("POST", "/v1/runs", json.dumps(body), {
+            "Content-Type": "application/json", "Idempotency-Key": key, "Accept": "application/x-ndjson"})
+        response = made.getresponse()
+        response.read(2 << 20)
+        # Others with a key have the old ones swept; this one is none of them yet.
+        self.assertEqual(self.post(run_of("1"), str(uuid.uuid4()))[0], 200)
+        self.assert_refused(self.post(body, key), 409, "busy")
+        self.assertIn("end\\n", response.read().decode())
+        self.assert_refused(self.post(body, key), 409, "limit")
+
     def test_what_nobody_waits_for_can_be_ended_by_its_key(self):
         key, body = "k" + uuid.uuid4().hex, run_of("import time; time.sleep(60)")
         self.lose(body, key)
