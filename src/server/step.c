@@ -485,6 +485,10 @@ static void on_result(struct step *step, const struct driver_message *m)
 				.state = m->exit_code < 0 ? STATE_KEPT : STATE_LOST,
 				.exit_code = -1 };
 
+	if (step->fork) { /* which would be forgotten, and not forget us */
+		step_kill(step, "it said twice that it can be forked");
+		return;
+	}
 	if (step->request.op == OP_FORK) {
 		loop_cancel_timer(loop_of(step), &step->wall);
 		loop_cancel_timer(loop_of(step), &step->cpu);

@@ -91,6 +91,16 @@ for name in ('setns', 'unshare', 'setresuid', 'prctl', 'capset', 'dup3', 'openat
         for said in ('{"op":"forked"}', '{"id":1,"result":{}}', "x" * 100, '{"branches":[1]}'):
             self.attack(CHANNEL + "os.write(chan, %r)" % (said.encode() + b"\n"), 1)
 
+    def test_a_driver_that_is_ready_to_be_forked_twice(self):
+        """The second time it is being forked already: whoever waits for the first must not be forgotten."""
+        statuses = self.attack("""
+import gc
+channel = next(type(one) for one in gc.get_objects() if type(one).__name__ == 'Channel')
+send = channel.send_bytes
+channel.send_bytes = lambda self, data: send(self, data + b'\\n' + data)
+""")
+        self.assertEqual(set(statuses), {409})
+
     def test_namespaces_that_are_held(self):
         """A way back into the sandbox that was is none: it is refused."""
         session = self.open()
