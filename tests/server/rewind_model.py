@@ -35,6 +35,7 @@ def good_step(rng, number):
         "os.path.lexists(%r) and not os.path.isdir(%r) and os.unlink(%r)" % (name, name, name),
         "os.makedirs('d/%s', exist_ok=True); open('d/%s/f', 'w').write('%d')" % (name, name, number),
         "import shutil; shutil.rmtree('d', ignore_errors=True)",
+        "open('d.%s', 'w').write('%d')" % (name, number),
         "os.path.isfile(%r) and os.chmod(%r, 0o%d)" % (name, name, rng.choice((600, 644, 755))),
         "os.path.lexists('link') and os.unlink('link'); os.symlink('to%d', 'link')" % number,
         "os.path.isfile(%r) and os.replace(%r, 'moved')" % (name, name),

@@ -121,6 +121,22 @@ class Goes(Case):
         self.assertEqual((result["state"], result["files"]), ("rolled_back", "kept"))
         self.assertEqual(self.value(session, "import os; sorted(os.listdir('.'))"), ["big", "more"])
 
+    def test_a_directory_beside_a_file_of_almost_its_name(self):
+        session = self.start()
+        self.step(session, "import os")
+        self.assert_taken_back(self.step(session, "os.mkdir('data'); open('data/x', 'w').close()\n"
+                                                  "open('data.csv', 'w').close(); exit(1)"))
+        self.assertEqual(self.value(session, "os.listdir('.')"), [])
+
+    def test_a_directory_that_became_a_link(self):
+        """What the link leads to is none of the workspace's files."""
+        session = self.start()
+        self.step(session, "import os; os.makedirs('a/b'); os.makedirs('/tmp/far/b'); os.chmod('/tmp/far', 0o750)\n"
+                           "os.chmod('/tmp/far/b', 0o710)")
+        self.assert_taken_back(self.step(session, "os.removedirs('a/b'); os.symlink('/tmp/far', 'a'); exit(1)"))
+        self.assertEqual(self.value(session, "[oct(os.stat(p).st_mode & 0o777) for p in ('/tmp/far', '/tmp/far/b')]"
+                                             " + os.listdir('a')"), ["0o750", "0o710", "b"])
+
     def test_files_cost_what_changed(self):
         session = self.start()
         self.step(session, "open('still', 'wb').write(bytes(20 << 20)); open('f', 'w').write('x')")

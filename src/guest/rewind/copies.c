@@ -99,8 +99,11 @@ void copies_drop(struct copy *copy)
 
 void copies_trim(unsigned max)
 {
-	for (unsigned count = copies_count(false); count > max; count--)
-		copies_drop(oldest());
+	struct copy *old;
+
+	/* Any of them may be gone by the next look: the kernel takes them where memory is short. */
+	while (copies_count(false) > max && (old = oldest()))
+		copies_drop(old);
 }
 
 uint64_t copy_memory(const struct copy *copy)
@@ -142,7 +145,7 @@ static struct copy *free_place(void)
 	return NULL;
 }
 
-/* In the new copy: true, when its turn has come. */
+/* In the new copy: 0, when its turn has come. */
 static pid_t park(const char *name, const sigset_t *all)
 {
 	pid_t pid = forker_fork_away();

@@ -44,7 +44,7 @@ struct entry {
 };
 
 struct listing {
-	struct entry *items; /* ordered by path: a directory comes before what is in it */
+	struct entry *items; /* ordered by path: a directory, then all that is in it */
 	size_t count, room;
 	uint64_t bytes;
 };
@@ -177,9 +177,26 @@ static int walk(struct listing *list, int dir_fd, const char *prefix, unsigned d
 	return failed;
 }
 
+/* By the order of bytes "data.csv" would stand between "data" and "data/x". */
+static int rank(char c)
+{
+	return c == '\0' ? 0 : c == '/' ? 1 : 1 + (unsigned char)c;
+}
+
 static int by_path(const void *a, const void *b)
 {
-	return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
+	const char *one = ((const struct entry *)a)->path, *other = ((const struct entry *)b)->path;
+
+	for (; *one && *one == *other; one++)
+		other++;
+	return rank(*one) - rank(*other);
+}
+
+static bool is_inside(const char *path, const char *dir)
+{
+	size_t len = dir ? strlen(dir) : 0;
+
+	return dir && strncmp(path, dir, len) == 0 && path[len] == '/';
 }
 
 static int list_all(struct listing *ret)
@@ -397,8 +414,7 @@ static int remove_new(struct listing *now)
 		mode_t type = entry->status.st_mode & S_IFMT;
 		if (known && (known->status.st_mode & S_IFMT) == type)
 			continue;
-		if (gone && strncmp(entry->path, gone, strlen(gone)) == 0 &&
-		    entry->path[strlen(gone)] == '/')
+		if (is_inside(entry->path, gone))
 			continue;
 		if (type == S_IFDIR ? remove_tree(files.root, entry->path, 0) < 0
 				    : unlinkat(files.root, entry->path, 0) < 0)
@@ -456,15 +472,30 @@ static int put_back(const struct entry *entry)
 	return write_file(entry, is_there ? &now : NULL);
 }
 
+/* Those that the step has closed; where it put a link in the place of one, that leads elsewhere. */
+static void open_directories(const struct listing *known)
+{
+	const char *gone = NULL;
+	struct stat now;
+
+	for (size_t i = 0; i < known->count; i++) {
+		const struct entry *entry = &known->items[i];
+		if (!S_ISDIR(entry->status.st_mode) || is_inside(entry->path, gone))
+			continue;
+		if (fstatat(files.root, entry->path, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISDIR(now.st_mode))
+			(void)!fchmodat(files.root, entry->path, entry->status.st_mode & 07777, 0);
+		else
+			gone = entry->path;
+	}
+}
+
 static int restore(void)
 {
 	AUTO(listing_done) struct listing now = { .items = NULL };
 	const struct listing *known = &files.known;
 
-	for (size_t i = 0; i < known->count; i++) /* those that the step has closed */
-		if (S_ISDIR(known->items[i].status.st_mode))
-			(void)!fchmodat(files.root, known->items[i].path,
-					known->items[i].status.st_mode & 07777, 0);
+	open_directories(known);
 	if (list_all(&now) < 0 || remove_new(&now) < 0)
 		return -1;
 	for (size_t i = 0; i < known->count; i++)
