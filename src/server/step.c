@@ -708,6 +708,8 @@ static bool has_callback(const struct step *step, struct slice name)
 	auto_buf struct buf wanted = BUF_INIT(LIVE_LINE_MAX);
 
 	slice_text(&wanted, name);
+	if (memchr(buf_str(&wanted), '\0', wanted.len))
+		return false; /* no name has one, but the beginning of this may be one */
 	for (size_t at = 0; slice_next(&item, &at, all);) {
 		if (slice_is(item.value, buf_str(&wanted)))
 			return true;

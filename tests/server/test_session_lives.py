@@ -326,6 +326,8 @@ class Hostile(Case):
         self.assertEqual([e["call"] for e in events if e["event"] == "call"], [1, 2])
         stream = Stream(self, self.open(), code + "call(1)\ncall(1)\ntime.sleep(9)", callbacks=["f"])
         self.assertEqual(stream.finish()[0]["state"], "lost")
+        stream = Stream(self, self.open(), code + "call(1, 'f\\\\u0000g')\ntime.sleep(0.5)", callbacks=["f"])
+        self.assertEqual([e for e in stream.finish()[1] if e["event"] == "call"], [])
 
     def test_text_that_is_none(self):
         stream = Stream(self, self.open(), "import json\nf('\\ud800')", callbacks=["f"])
