@@ -56,7 +56,7 @@ enum spawn_fd { SPAWN_IN, SPAWN_OUT, SPAWN_ERR, SPAWN_STATUS, SPAWN_CONTROL, SPA
 
 /* Shared, and at the same place in both: so pointers into it hold. */
 struct bare {
-	pid_t guest; /* noted by the kernel itself */
+	pid_t guest;   /* noted by the kernel itself; 0: whoever asked for it has its descriptor */
 	uint64_t room; /* for processes of others, besides those there are */
 	struct guest_spec spec;
 	struct limits limits;
@@ -72,10 +72,21 @@ struct bare *bare_new(void)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+/* A guest that nobody has a descriptor of is ours to reap, so its number is still its own. */
+static void end_guest(pid_t pid)
+{
+	(void)kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		continue;
+}
+
 void bare_free(struct bare *bare)
 {
-	if (bare)
-		(void)munmap(bare, sizeof(*bare));
+	if (!bare)
+		return;
+	if (bare->guest > 0)
+		end_guest(bare->guest);
+	(void)munmap(bare, sizeof(*bare));
 }
 
 /* ---- the keeper's side ----------------------------------------------------------------- */
@@ -160,10 +171,11 @@ int bare_spawn(struct guest *ret, struct bare *bare, int channel, const struct g
 		return -1;
 	(void)close(take_fd(&far_status));
 	int entered = guest_await_exec(status, e);
-	/* Ours to reap, so its number is still its own. */
 	guest.pid = bare->guest;
 	if (guest.pid > 0)
 		guest.pidfd = SYS(pidfd_open, guest.pid, 0);
+	if (guest.pidfd >= 0)
+		bare->guest = 0;
 	if (entered == 0 && guest.pidfd < 0)
 		entered = guest.pid > 0 ? err_sys(e, "pidfd")
 					: err_set(e, ERR_GONE, "the sandbox died");
@@ -291,6 +303,9 @@ void bare_sweep(const char *place)
 struct bare_init {
 	const struct box_spec *spec;
 	int channel, gate, workspace;
+	bool has_directory;        /* it was made */
+	struct workspace_size may; /* there be in it; nothing: no guest was there yet */
+	bool is_full;              /* and has nobody in it, until the next guest */
 };
 
 static int let_go(struct bare_init *in, struct err *e)
@@ -313,6 +328,7 @@ static int make_directory(struct bare_init *in, struct err *e)
 
 	if (SYS(mkdir, base, 0700) < 0)
 		return err_sys(e, "%.100s", base);
+	in->has_directory = true;
 	(void)snprintf(path, sizeof(path), "%s" BARE_TMP, base);
 	if (SYS(mkdir, path, 0700) < 0)
 		return err_sys(e, "%.100s", path);
@@ -442,29 +458,42 @@ static void fork_guest(struct bare_init *in, const int *fds, size_t fd_count)
 	}
 }
 
-static struct workspace_size measure(const struct bare_init *in, const struct workspace_size *may)
+static struct workspace_size measure(const struct bare_init *in, const struct workspace_size *stop)
 {
 	auto_close int base = open(in->spec->bare, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	const struct workspace place = { .fd = base };
 
-	return workspace_measure(&place, may);
+	return workspace_measure(&place, stop);
 }
 
 /* Whether there is something to be received, or nobody to receive from.  Says so before it kills:
  * whoever hears of a death can ask why. */
-static bool watch_growth(struct bare_init *in, struct workspace_size *may)
+static bool watch_growth(struct bare_init *in)
 {
+	const struct workspace_size *may = &in->may;
 	struct pollfd channel = { in->channel, POLLIN, 0 };
 
-	if (!in->spec->is_outlived || poll(&channel, 1, may->entries ? GROWTH_MS : -1) != 0)
+	if (!in->spec->is_outlived ||
+	    poll(&channel, 1, may->entries && !in->is_full ? GROWTH_MS : -1) != 0)
 		return true;
 	struct workspace_size now = measure(in, may);
 	if (now.complete && now.bytes <= may->bytes && now.entries <= may->entries)
 		return false;
-	if (send(in->channel, "f", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
-		(void)kill(-1, SIGKILL);
-	may->entries = 0; /* until there is somebody again */
+	(void)!send(in->channel, "f", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)kill(-1, SIGKILL);
+	in->is_full = true;
 	return false;
+}
+
+/* What lay there before the first guest is not its own; what that one leaves for the next is. */
+static void expect_growth(struct bare_init *in)
+{
+	in->is_full = false;
+	if (!in->spec->is_outlived || in->may.entries)
+		return;
+	in->may = measure(in, NULL);
+	in->may.bytes += in->spec->bare_bytes;
+	in->may.entries += in->spec->bare_files;
 }
 
 bool bare_is_full(const struct box *box)
@@ -476,22 +505,17 @@ bool bare_is_full(const struct box *box)
 
 static void serve(struct bare_init *in)
 {
-	struct workspace_size may = { 0 };
 	int fds[SPAWN_FDS_MAX];
 	size_t count;
 	struct err e;
 	char byte;
 
 	for (;;) {
-		if (!watch_growth(in, &may))
+		if (!watch_growth(in))
 			continue;
 		if (message_receive(in->channel, &byte, 1, fds, SPAWN_FDS_MAX, &count, 0, &e) < 0)
 			return;
-		if (in->spec->is_outlived && may.entries == 0) {
-			may = measure(in, NULL);
-			may.bytes += in->spec->bare_bytes;
-			may.entries += in->spec->bare_files;
-		}
+		expect_growth(in);
 		if (count > SPAWN_STATUS)
 			fork_guest(in, fds, count);
 		while (count > 0)
@@ -519,9 +543,18 @@ static void remove_own(const struct box_spec *spec)
 		remove_unused(AT_FDCWD, spec->bare, pid < 0 ? LOCK_NB : 0);
 }
 
+_Noreturn static void fail(struct bare_init *in, const struct slot_report *what)
+{
+	report(in, what);
+	closep(&in->workspace); /* which is locked while we have it */
+	if (in->has_directory)
+		remove_unused(AT_FDCWD, in->spec->bare, LOCK_NB);
+	_exit(1);
+}
+
 _Noreturn void bare_main(const struct box_spec *spec, int channel, int gate)
 {
-	struct bare_init in = { spec, channel, gate, -1 };
+	struct bare_init in = { .spec = spec, .channel = channel, .gate = gate, .workspace = -1 };
 	struct slot_report what = { .err.code = ERR_NONE };
 	sigset_t all;
 
@@ -531,8 +564,7 @@ _Noreturn void bare_main(const struct box_spec *spec, int channel, int gate)
 		if (steps[i].apply(&in, &what.err) == 0)
 			continue;
 		err_context(&what.err, "%s", steps[i].name);
-		report(&in, &what);
-		_exit(1);
+		fail(&in, &what);
 	}
 	report(&in, &what);
 	(void)close(in.workspace);

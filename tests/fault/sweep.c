@@ -1,10 +1,12 @@
 /*
  * sweep - let every system call of a sandbox's making fail once.
  *
+ *   fault-sweep [LAYERS PLACE]   where LAYERS are missing, and sandboxes are directories in PLACE
+ *
  * Each time one of three things must hold: the run is refused with an error that
  * says why; or the failure was one we can do without, and the guest ran behind
  * every layer.  Never a guest with a layer missing, never a hang, and never a
- * process, descriptor, mount or cgroup left behind.
+ * process, descriptor, mount, directory or cgroup left behind.
  */
 #include "base/fault.h"
 #include "base/own.h"
@@ -37,6 +39,7 @@ static const char script[] =
 	"echo done\n";
 
 static unsigned passed, failed;
+static const char *weak, *place; /* NULL: nothing is missing */
 
 static unsigned count_fds(void)
 {
@@ -62,6 +65,18 @@ static unsigned count_mounts(void)
 	return n;
 }
 
+static unsigned count_directories(void)
+{
+	unsigned n = 0;
+	DIR *dir = place ? opendir(place) : NULL;
+
+	for (const struct dirent *entry; dir && (entry = readdir(dir));)
+		n += strncmp(entry->d_name, "box-", 4) == 0;
+	if (dir)
+		(void)closedir(dir);
+	return n;
+}
+
 static bool has_children(void)
 {
 	siginfo_t info;
@@ -84,14 +99,17 @@ static bool attempt(char *said, size_t size, unsigned nth, int error)
 
 	fault_arm(nth, error);
 	bool ok = vial_open(&host, NULL, &e) == 0 && vial_job_create(&job, host, "sh", &e) == 0 &&
+		  (!weak || vial_job_allow_weak(job, weak, &e) == 0) &&
 		  vial_job_code(job, NULL, script, strlen(script), &e) == 0 &&
 		  vial_job_file(job, "input.txt", "input\n", 6, &e) == 0 &&
 		  vial_run(&result, job, &e) == 0;
-	if (ok)
+	if (ok && result->outcome != VIAL_EXITED) /* what cannot be watched is ended */
+		(void)snprintf(said, size, "%s", vial_outcome_name(result->outcome));
+	else if (ok)
 		(void)snprintf(said, size, "%s%s", result->out.data, result->err.data);
 	else
 		(void)snprintf(said, size, "%s", e.message);
-	return ok;
+	return ok && result->outcome == VIAL_EXITED;
 }
 
 static void complain(unsigned nth, int error, const char *what, const char *detail)
@@ -104,6 +122,7 @@ static void complain(unsigned nth, int error, const char *what, const char *deta
 static void check(unsigned nth, int error, const char *want, unsigned fds, unsigned mounts)
 {
 	char said[8192];
+	unsigned directories = count_directories();
 	bool ok = attempt(said, sizeof(said), nth, error);
 
 	if (ok && strcmp(said, want) != 0)
@@ -116,17 +135,25 @@ static void check(unsigned nth, int error, const char *want, unsigned fds, unsig
 		complain(nth, error, "a descriptor is left", said);
 	else if (count_mounts() != mounts)
 		complain(nth, error, "a mount is left", said);
+	else if (count_directories() > directories)
+		complain(nth, error, "a directory is left", said);
 	else
 		passed++;
+	while (waitpid(-1, NULL, WNOHANG | __WALL) > 0)
+		; /* what was complained of once */
 	if (getenv("SWEEP_VERBOSE"))
 		printf("# %u %s: %s\n", nth, fault_hit(), ok ? "ran" : said);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const int errors[] = { EPERM, ENOMEM };
 	char want[8192];
 
+	if (argc == 3) {
+		weak = argv[1];
+		place = argv[2];
+	}
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	if (!attempt(want, sizeof(want), 0, 0) || !strstr(want, "Seccomp: 2\n") ||
 	    !strstr(want, "done\n")) {

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 
-UID = 12345
+UID = 100000 + os.getpid() % 50000  # of no other such container: its processes are counted together
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 UNIFIED = "/sys/fs/cgroup/unified"
 

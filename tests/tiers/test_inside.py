@@ -278,5 +278,14 @@ for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()]:
         self.assert_nothing_left()
 
 
+class Faults(Bare):
+    def test_each_system_call_fails_once_and_leaves_nothing(self):
+        sweep = os.path.join(os.path.dirname(tier.VIAL), "fault-sweep")
+        done = subprocess.run([sweep, WEAK, os.path.join(self.dir, "vial")], env=self.environment(), text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=200, check=False)
+        self.assertRegex(done.stdout, r"\n[1-9]\d\d+ passed, 0 failed\n$")
+        self.assert_nothing_left()
+
+
 if __name__ == "__main__":
     sys.exit("run by tests/tiers/run")
