@@ -71,7 +71,7 @@ static la_ssize_t read_plain(struct archive *a, void *arg, const void **ret)
 
 	if (n < 0) {
 		if (!r->why.msg[0])
-			err_set(&r->why, ERR_INVALID, "%.160s", archive_error_string(r->inflate));
+			(void)root_unread(r->inflate, &r->why);
 		return refuse(r, a);
 	}
 	sha256_update(&r->plain_hash, (size_t)n, (const uint8_t *)r->plain_chunk);
@@ -87,13 +87,10 @@ static la_ssize_t read_plain(struct archive *a, void *arg, const void **ret)
 
 static int failed(const struct reader *r, struct archive *a, struct err *e)
 {
-	const char *why = archive_error_string(a);
-
-	if (r->why.msg[0]) {
-		*e = r->why;
-		return -1;
-	}
-	return err_set(e, ERR_INVALID, "%.160s", why ? why : "damaged");
+	if (!r->why.msg[0])
+		return root_unread(a, e);
+	*e = r->why;
+	return -1;
 }
 
 /* 1: it has bytes; 0: the file is empty. */

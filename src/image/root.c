@@ -46,17 +46,20 @@ static bool is_same(int a, int b)
 	       one.st_dev == other.st_dev;
 }
 
-/* A link may lead a short name to a deep place: where that is, the kernel knows. */
+/* A link may lead a short name to a deep place: where that is, the kernel knows.  It tells whoever
+ * is there, for not every sandbox has a /proc. */
 static bool is_too_deep(int parent)
 {
-	char link[64], path[PATH_MAX];
+	auto_close int before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char path[PATH_MAX];
 	unsigned depth = 0;
 
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", parent);
-	ssize_t len = readlink(link, path, sizeof(path));
-	for (ssize_t i = 0; i < len; i++)
-		depth += path[i] == '/';
-	return len < 0 || len > PATH_LEN_MAX || depth > DEPTH_MAX;
+	if (before < 0 || fchdir(parent) < 0)
+		return true;
+	bool is_known = getcwd(path, sizeof(path));
+	for (const char *c = path; is_known && *c; c++)
+		depth += *c == '/';
+	return fchdir(before) < 0 || !is_known || strlen(path) > PATH_LEN_MAX || depth > DEPTH_MAX;
 }
 
 static int make_dir(int parent, const char *leaf)
@@ -280,6 +283,13 @@ static int write_all(int fd, const char *bytes, size_t len, off_t at, struct err
 	return 0;
 }
 
+int root_unread(struct archive *from, struct err *e)
+{
+	const char *why = archive_error_string(from);
+
+	return err_set(e, ERR_INVALID, "%.160s", why ? why : "damaged");
+}
+
 /* A file may have holes; what counts is where its bytes end, whatever its head says. */
 static int put_bytes(struct root *root, int fd, struct archive *from, uint64_t *ret_size,
 		     struct err *e)
@@ -295,7 +305,7 @@ static int put_bytes(struct root *root, int fd, struct archive *from, uint64_t *
 		if (rc == ARCHIVE_EOF)
 			break;
 		if (rc < ARCHIVE_WARN)
-			return err_set(e, ERR_INVALID, "%.160s", archive_error_string(from));
+			return root_unread(from, e);
 		if (at < 0 || (uint64_t)at + len < size)
 			return err_set(e, ERR_INVALID, "a file whose parts overlap");
 		if (spend(&root->left.bytes, (uint64_t)at + len - size, "bytes", e) < 0 ||
@@ -364,9 +374,9 @@ static int put_other(struct root *root, int parent, const char *leaf, struct arc
 		return put_file(root, parent, leaf, from, entry, e);
 	case AE_IFLNK:
 		target = archive_entry_symlink(entry);
-		if (!target || !*target || symlinkat(target, parent, leaf) < 0)
-			return err_sys(e, "link");
-		return 0;
+		if (!target || !*target)
+			return err_set(e, ERR_INVALID, "a link to nowhere");
+		return symlinkat(target, parent, leaf) < 0 ? err_sys(e, "link") : 0;
 	default:
 		return 0; /* a device, a fifo: nothing that a sandbox could have of it */
 	}

@@ -31,6 +31,8 @@ int root_name(char ret[PATH_MAX], const char *name, struct err *e) MUST_USE;
 /* Make what the entry says, in the place of what is there. */
 int root_put(struct root *root, struct archive *from, struct archive_entry *entry,
 	     struct err *e) MUST_USE;
+/* The error of an archive that cannot be read. */
+int root_unread(struct archive *from, struct err *e);
 /* Make a file of ours, or a link. */
 int root_text(struct root *root, const char *name, const char *text, struct err *e) MUST_USE;
 int root_link(struct root *root, const char *name, const char *target, struct err *e) MUST_USE;

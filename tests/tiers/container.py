@@ -84,6 +84,7 @@ def config(command, environment, profile):
                   "ptmxmode=0666", "mode=0620"),
             mount("/dev/shm", "tmpfs", "shm", *safe, "mode=1777", "size=100m"),
             mount("/tmp", "tmpfs", "tmpfs", *safe, "mode=1777", "size=1g"),  # an emptyDir
+            mount("/data", "tmpfs", "tmpfs", *safe, "mode=1777", "size=1g"),  # a volume
             *shown,
         ],
         "linux": linux,
@@ -101,7 +102,7 @@ def start(command, profile=None, environment=None, **popen):
     """A Popen of it, whose end takes the directory `popen.bundle` along: see run()."""
     bundle = tempfile.mkdtemp(prefix="vial-container-")
     root = os.path.join(bundle, "rootfs")
-    for name in ("proc", "dev", "usr", "etc", "tmp", "sys", ROOT.lstrip("/")):
+    for name in ("proc", "dev", "usr", "etc", "tmp", "data", "sys", ROOT.lstrip("/")):
         os.makedirs(os.path.join(root, name), exist_ok=True)
     for name in ("bin", "sbin", "lib", "lib64"):
         if os.path.islink("/" + name):

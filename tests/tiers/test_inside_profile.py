@@ -1,12 +1,20 @@
 """In a container whose profile lets vial have user namespaces, with a masked /proc: a warm daemon."""
 import json
+import os
+import shutil
 import sys
+import tempfile
 
+import container
 import tier
 
 
 class Daemon(tier.Case):
     weak = "uid,cgroup,proc"
+    data = ""  # where environments can lie, if any are built
+
+    def environment(self):
+        return {**super().environment(), "XDG_DATA_HOME": self.data or self.dir}
 
     def test_a_proc_that_cannot_be_mounted_must_be_named(self):
         done = self.vial("run", "--no-daemon", "--allow-weak", "uid,cgroup", "-l", "sh", "-c", "echo ran")
@@ -30,6 +38,17 @@ class Daemon(tier.Case):
                                ("c", '#include <stdio.h>\nint main(void) { puts("42"); }')):
             done = self.vial("run", "-l", language, "-c", code)
             self.assertEqual((done.returncode, done.stdout), (0, "42\n"), done.stderr)
+
+    def test_an_image_is_unpacked_without_proc(self):
+        sys.path.append(os.path.join(container.ROOT, "tests/cli"))
+        import images
+        layer = images.busybox().dir("a/b/c").add("a/b/c/d", b"x").bytes()
+        self.data = tempfile.mkdtemp(dir="/data")
+        self.addCleanup(shutil.rmtree, self.data)
+        done = self.vial("env", "build", "box", "--image", images.saved(os.path.join(self.dir, "box.tar"), [layer]))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.vial("run", "--no-daemon", "--allow-weak", self.weak, "-E", "box", "-c", "cat /a/b/c/d")
+        self.assertEqual((done.returncode, done.stdout), (0, "x"), done.stderr)
 
 
 if __name__ == "__main__":
