@@ -502,10 +502,13 @@ static int try_image(const struct build *b, const struct runtime *rt, char with[
 		return err_set(e, ERR_BUSY, "stopped");
 	if (try_command(&version, b, rt, rt->version, e) < 0)
 		return err_context(e, "its %.80s does not run", b->tool_path);
-	const char *said = version->out.len ? version->out.data : rt->title;
+	const char *said = version->out.len ? version->out.data : "";
+	said += strspn(said, "\r\n");
+	if (!*said)
+		said = rt->title;
 	(void)snprintf(with, 128, "%.*s", (int)strcspn(said, "\r\n"), said);
 	for (char *c = with; *c; c++)
-		*c = *c < ' ' || *c == 0x7f ? '?' : *c;
+		*c = *c < ' ' || *c > '~' ? '?' : *c;
 	if (!b->def.preload_count)
 		return 0;
 	if (strcmp(rt->name, "python") != 0)

@@ -302,6 +302,11 @@ class Hostile(Case):
         self.refused(self.saved(images.Layer().add("bin/sh", b"no program", mode=0o755)),
                      "its /bin/sh does not run")
 
+    def test_an_interpreter_that_says_nothing_of_itself(self):
+        python = b"#!/bin/busybox sh\necho\nprintf '\\377\\n'\n"
+        self.built(images.busybox().add("usr/bin/python3", python, mode=0o755))
+        self.assertEqual(json.loads(self.env("show", "--json", "box").stdout)["built_with"], "?")
+
     def test_a_tree_too_deep_to_remove(self):
         layer = images.busybox()
         deep = "/".join(["d" * 200] * 10)
