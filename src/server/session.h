@@ -99,7 +99,7 @@ struct step {
 	struct buf displays; /* JSON, commas between */
 	uint64_t display_count, displays_dropped;
 	uint64_t said_bytes; /* of messages */
-	uint64_t calls_made;
+	uint64_t calls_made, calls_refused;
 	uint64_t *open_calls;
 	size_t open_count;
 	TAILQ_ENTRY(step) link;

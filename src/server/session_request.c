@@ -213,24 +213,34 @@ static int check_name(struct slice name, struct failure *f)
 	return 0;
 }
 
+/* Of one of them: the name itself, or an object's. */
+static struct slice callback_name(struct slice callback)
+{
+	struct slice name = callback;
+	struct slice_item member;
+
+	for (size_t at = 0; slice_kind(callback) == '{' && slice_next(&member, &at, callback);)
+		if (slice_is(member.key, "name"))
+			name = member.value;
+	return name;
+}
+
 /* A list of names, or of objects with a name. */
 static int check_callbacks(struct slice list, struct failure *f)
 {
-	struct slice_item item, member;
+	struct slice_item item;
 	size_t count = 0;
 	char field[40];
 
 	if (require_kind(list, '[', "an array of names", "callbacks", f) < 0)
 		return -1;
 	for (size_t at = 0; is_there(list) && slice_next(&item, &at, list); count++) {
-		struct slice name = item.value;
-		for (size_t in = 0;
-		     slice_kind(item.value) == '{' && slice_next(&member, &in, item.value);)
-			if (slice_is(member.key, "name"))
-				name = member.value;
+		struct slice name = callback_name(item.value);
 		(void)snprintf(field, sizeof(field), "callbacks[%zu]", count);
 		if (slice_kind(name) != '"')
 			return failure_at(f, field, "must be a name, or an object with one");
+		if (name.len > NAME_MAX_ + 2) /* its quotes */
+			return failure_at(f, field, "must be at most %d bytes", NAME_MAX_);
 		if (count >= CALLBACKS_MAX)
 			return failure_at(f, field, "there may be at most %d", CALLBACKS_MAX);
 	}
@@ -277,6 +287,21 @@ static int check_words(struct step_request *r, const struct slice all[MEMBERS_MA
 	return 0;
 }
 
+/* The names alone: each call that the guest makes is looked up among them, and others wait. */
+static void write_callbacks(struct step_request *r, struct slice list)
+{
+	struct slice_item item;
+
+	r->callbacks = (struct buf)BUF_INIT(STEP_BODY_MAX);
+	buf_add_char(&r->callbacks, '[');
+	for (size_t at = 0; slice_next(&item, &at, list);) {
+		struct slice name = callback_name(item.value);
+		buf_add(&r->callbacks, name.at, name.len);
+		buf_add_char(&r->callbacks, ',');
+	}
+	buf_add_char(&r->callbacks, ']');
+}
+
 static void write_message(struct step_request *r, const struct slice all[MEMBERS_MAX])
 {
 	r->message = (struct buf)BUF_INIT(MESSAGE_MAX);
@@ -288,10 +313,8 @@ static void write_message(struct step_request *r, const struct slice all[MEMBERS
 		buf_add(&r->message, all[i].at, all[i].len);
 	}
 	buf_add_str(&r->message, "}\n");
-	if (is_there(all[STEP_CALLBACKS])) {
-		r->callbacks = (struct buf)BUF_INIT(STEP_BODY_MAX);
-		buf_add(&r->callbacks, all[STEP_CALLBACKS].at, all[STEP_CALLBACKS].len);
-	}
+	if (is_there(all[STEP_CALLBACKS]))
+		write_callbacks(r, all[STEP_CALLBACKS]);
 	r->has_policy = all[STEP_POLICY].at != NULL;
 	r->policy = (struct buf)BUF_INIT(STEP_BODY_MAX);
 	if (is_there(all[STEP_POLICY]))

@@ -27,6 +27,7 @@ enum {
 	DISPLAYS_BYTES_MAX = 32 << 20,
 	DISPLAYS_FLOOD = 100000, /* so many that the guest means harm */
 	OPEN_CALLS_MAX = 1000,
+	CALLS_FLOOD = 10000, /* likewise, of those that nobody is asked to carry out */
 };
 
 static const struct failure too_large = { .err = { .code = ERR_LIMIT,
@@ -704,20 +705,15 @@ static bool has_callback(const struct step *step, struct slice name)
 {
 	const struct buf *list = &step->session->interpreter->callbacks;
 	struct slice all = { list->data, list->len };
-	struct slice_item item, part;
+	struct slice_item item;
 	auto_buf struct buf wanted = BUF_INIT(LIVE_LINE_MAX);
 
 	slice_text(&wanted, name);
 	if (memchr(buf_str(&wanted), '\0', wanted.len))
 		return false; /* no name has one, but the beginning of this may be one */
-	for (size_t at = 0; slice_next(&item, &at, all);) {
+	for (size_t at = 0; slice_next(&item, &at, all);)
 		if (slice_is(item.value, buf_str(&wanted)))
 			return true;
-		for (size_t in = 0;
-		     slice_kind(item.value) == '{' && slice_next(&part, &in, item.value);)
-			if (slice_is(part.key, "name") && slice_is(part.value, buf_str(&wanted)))
-				return true;
-	}
 	return false;
 }
 
@@ -762,6 +758,10 @@ static void on_call(struct step *step, const struct driver_message *m)
 		return;
 	}
 	refused = refuse_call(step, m, &type);
+	if (refused && ++step->calls_refused > CALLS_FLOOD) {
+		step_kill(step, "it flooded the session with calls");
+		return;
+	}
 	if (refused || !note_call(step, m->call)) {
 		(void)raise_inside(step, m->call, type, refused ? refused : "no memory");
 		return;

@@ -329,6 +329,23 @@ class Hostile(Case):
         stream = Stream(self, self.open(), code + "call(1, 'f\\\\u0000g')\ntime.sleep(0.5)", callbacks=["f"])
         self.assertEqual([e for e in stream.finish()[1] if e["event"] == "call"], [])
 
+    def test_calls_that_are_dear_to_look_up(self):
+        slowest = []
+        code = FORGE + ("line = b'{\"op\":\"call\",\"id\":1,\"call\":%d,\"name\":\"x\",\"args\":[],\"kwargs\":{}}'\n"
+                        "for i in range(COUNT): say(line % (i + 1))\ntime.sleep(9)")
+        long = {"name": "g", "kind": "sync", "doc": "x" * (14 << 20)}
+        for calls, callbacks in ((300, ["f", long]), (30000, ["f"])):
+            stream = Stream(self, self.open(), code.replace("COUNT", str(calls)), callbacks=callbacks,
+                            calls_max=1000000, timeout=2)
+            over = threading.Thread(target=stream.finish)
+            over.start()
+            while over.is_alive():
+                began = time.monotonic()
+                self.daemon.ask("GET", "/healthz")
+                slowest.append(time.monotonic() - began)
+                time.sleep(0.01)
+        self.assertLess(max(slowest), 1)
+
     def test_text_that_is_none(self):
         stream = Stream(self, self.open(), "import json\nf('\\ud800')", callbacks=["f"])
         result, events = stream.finish({"f": lambda text: text})
