@@ -27,6 +27,10 @@ static const char *const run_members[] = { "label",   "expected",  "expected_bas
 static const char *const pairs[][2] = { { "language", "environment" },
 					{ "stdin", "stdin_base64" } };
 
+/* What the runs share of these is looked at once: a thousand copies of it would take a while. */
+static const char *const heavy[] = { "code",  "files",        "args",    "env",
+				     "stdin", "stdin_base64", "exports", NULL };
+
 /* ---- values ---------------------------------------------------------------------------- */
 
 /* NULL: not there, or null. */
@@ -43,6 +47,15 @@ static bool is_one_of(const char *const *names, const char *name)
 	while (*names && strcmp(*names, name) != 0)
 		names++;
 	return *names != NULL;
+}
+
+/* Among the heavy ones, as a bit; 0: it is none. */
+static unsigned weight_of(const char *name)
+{
+	for (unsigned i = 0; heavy[i]; i++)
+		if (strcmp(heavy[i], name) == 0)
+			return 1u << i;
+	return 0;
 }
 
 static struct json_object *run_at(const struct batch_plan *plan, size_t i)
@@ -143,38 +156,54 @@ static bool has_own(struct json_object *run, const char *key)
 	return false;
 }
 
-/* What this run asks for: its own members, and those of all that it has none of.  `limits` and
- * `env` are put together from both.  NULL: no memory. */
-static struct json_object *merge(const struct batch_plan *plan, size_t i, bool without_files)
+static bool is_joined(const struct batch_plan *plan, struct json_object *run, const char *name)
+{
+	struct json_object *own = get(run, name), *shared = get(plan->all, name);
+
+	return (strcmp(name, "limits") == 0 || strcmp(name, "env") == 0) && own && is_map(own) &&
+	       shared && is_map(shared);
+}
+
+/* What this run asks for: its own members, and those of all that it has none of, without those
+ * that were `seen`.  `limits` and `env` are put together from both.  NULL: no memory. */
+static struct json_object *merge(const struct batch_plan *plan, size_t i, unsigned seen)
 {
 	struct json_object *run = run_at(plan, i), *made = json_object_new_object();
 	int failed = made ? 0 : -1;
 
 	json_object_object_foreach(plan->all, key, value)
 	{
-		bool is_heavy = strcmp(key, "files") == 0;
+		bool is_seen = weight_of(key) & seen, is_code = strcmp(key, "code") == 0;
 		if (failed < 0 || !value || is_one_of(own_members, key) || has_own(run, key) ||
-		    (without_files && is_heavy))
+		    (is_seen && !is_code))
 			continue;
-		bool is_code = strcmp(key, "code") == 0;
 		failed = add(made, key,
-			     without_files && is_code ? json_object_new_string("")
-						      : json_object_get(value));
+			     is_seen ? json_object_new_string("") : json_object_get(value));
 	}
 	json_object_object_foreach(run, name, own)
 	{
 		if (failed < 0 || !own || is_one_of(run_members, name))
 			continue;
-		struct json_object *shared = get(plan->all, name);
-		bool is_joined = (strcmp(name, "limits") == 0 || strcmp(name, "env") == 0) &&
-				 is_map(own) && shared && is_map(shared);
-		failed = add(made, name, is_joined ? both(shared, own) : json_object_get(own));
+		bool is_both = is_joined(plan, run, name) && !(weight_of(name) & seen);
+		failed = add(made, name,
+			     is_both ? both(get(plan->all, name), own) : json_object_get(own));
 	}
 	if (failed < 0) {
 		json_object_put(made);
 		return NULL;
 	}
 	return made;
+}
+
+/* What it has of the heavy ones that are everybody's. */
+static unsigned shared_by(const struct batch_plan *plan, struct json_object *run)
+{
+	unsigned shared = 0;
+
+	for (unsigned i = 0; heavy[i]; i++)
+		if (!has_own(run, heavy[i]) || is_joined(plan, run, heavy[i]))
+			shared |= 1u << i;
+	return shared;
 }
 
 /* A failure in a member that the run has itself is one of runs[i]. */
@@ -191,10 +220,10 @@ static int blame(const struct batch_plan *plan, size_t i, struct failure *f)
 	return -1;
 }
 
-static int make_job(struct vial_job **ret, const struct batch_plan *plan, size_t i,
-		    bool without_files, struct failure *f)
+static int make_job(struct vial_job **ret, const struct batch_plan *plan, size_t i, unsigned seen,
+		    struct failure *f)
 {
-	struct json_object *all = merge(plan, i, without_files);
+	struct json_object *all = merge(plan, i, seen);
 	struct vial_job *job = NULL;
 
 	if (!all)
@@ -217,7 +246,7 @@ static int make_job(struct vial_job **ret, const struct batch_plan *plan, size_t
 int batch_plan_job(struct vial_job **ret, const struct batch_plan *plan, size_t i,
 		   struct failure *f)
 {
-	return make_job(ret, plan, i, false, f);
+	return make_job(ret, plan, i, 0, f);
 }
 
 const char *batch_plan_label(const struct batch_plan *plan, size_t i)
@@ -315,8 +344,7 @@ static int check_expected(struct json_object *run, const char *prefix, struct fa
 	return 0;
 }
 
-/* The program that is shared is looked at once, with the first run that has it. */
-static int check_run(const struct batch_plan *plan, size_t i, bool *has_shared, struct failure *f)
+static int check_run(const struct batch_plan *plan, size_t i, unsigned *seen, struct failure *f)
 {
 	struct json_object *run = run_at(plan, i);
 	struct judge_rule rule = plan->rule;
@@ -331,10 +359,9 @@ static int check_run(const struct batch_plan *plan, size_t i, bool *has_shared, 
 	    check_label(run, prefix, f) < 0 || check_expected(run, prefix, f) < 0 ||
 	    read_rule(&rule, run, prefix, f) < 0)
 		return -1;
-	bool is_same = !get(run, "code") && !get(run, "files");
-	if (make_job(&job, plan, i, is_same && *has_shared, f) < 0)
+	if (make_job(&job, plan, i, *seen, f) < 0)
 		return -1;
-	*has_shared = *has_shared || is_same;
+	*seen |= shared_by(plan, run);
 	return 0;
 }
 
@@ -376,7 +403,7 @@ static int read_options(struct batch_plan *plan, size_t len, struct failure *f)
 
 static int read_plan(struct batch_plan *plan, size_t len, struct failure *f)
 {
-	bool has_shared = false;
+	unsigned seen = 0;
 
 	if (read_options(plan, len, f) < 0)
 		return -1;
@@ -387,7 +414,7 @@ static int read_plan(struct batch_plan *plan, size_t len, struct failure *f)
 	if (plan->count == 0 || plan->count > BATCH_RUNS_MAX)
 		return failure_at(f, "runs", "must have from 1 to %d elements", BATCH_RUNS_MAX);
 	for (size_t i = 0; i < plan->count; i++)
-		if (check_run(plan, i, &has_shared, f) < 0)
+		if (check_run(plan, i, &seen, f) < 0)
 			return -1;
 	return 0;
 }

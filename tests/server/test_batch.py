@@ -1,6 +1,7 @@
 """POST /v1/batch: many runs in one request, and the verdicts on them."""
 import base64
 import json
+import time
 
 import daemon
 from daemon import wait_until
@@ -127,6 +128,18 @@ class Batch(daemon.Case):
         cut = [entry["cut"] for entry in answer["results"]]
         self.assertEqual(cut, [False] * 3 + [True] * 2)
         self.assertEqual(answer["summary"]["accepted"], 5)
+
+    def test_what_is_shared_is_looked_at_once(self):
+        runs, large = [{"env": {"A": "1"}}] * 1000, "x" * (100 << 10)
+        for shared in ({"stdin": large * 280}, {"args": [large] * 280}, {"env": {"A%d" % i: large for i in range(280)}}):
+            with self.subTest(list(shared)):
+                began = time.monotonic()
+                answer = self.daemon.ask("POST", "/v1/batch", batch_of(
+                    *runs, code="exit(1)", stop_on_failure=True, detail="verdicts", parallel=1, **shared))
+                self.assertEqual((answer[0], answer[1]["summary"]["runs"]), (200, 1000), answer)
+                self.assertLess(time.monotonic() - began, 4)
+        status, answer, _ = self.daemon.ask("POST", "/v1/batch", batch_of(*runs, code="1", stdin=1))
+        self.assertEqual((status, answer["error"]["field"]), (400, "stdin"))
 
     def test_refusals(self):
         def ask(body):
