@@ -48,6 +48,8 @@ int cli_report(const char *verb, const struct err *e);
  * all, for help was asked for or something is wrong, and *ret_status is the exit code. */
 struct options;
 bool cli_parse(int *ret_first, int *ret_status, struct options *o, int argc, char **argv);
+/* The same for a verb whose first operand is a session: there is one. */
+bool cli_parse_session(int *ret_first, int *ret_status, struct options *o, int argc, char **argv);
 
 /* The library's error as ours; returns -1. */
 int cli_from_vial(struct err *e, const struct vial_error *v);

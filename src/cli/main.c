@@ -100,6 +100,19 @@ bool cli_parse(int *ret_first, int *ret_status, struct options *o, int argc, cha
 	return true;
 }
 
+bool cli_parse_session(int *ret_first, int *ret_status, struct options *o, int argc, char **argv)
+{
+	struct err e;
+
+	if (cli_parse(ret_first, ret_status, o, argc, argv))
+		return true;
+	if (*ret_first < argc)
+		return false;
+	(void)err_set(&e, ERR_INVALID, "which session? (see 'vial session list')");
+	*ret_status = cli_report(o->verb, &e);
+	return true;
+}
+
 static void usage(FILE *f)
 {
 	(void)fprintf(f, "usage: vial VERB [OPTION...]\n\nRun code you did not write.\n\n");

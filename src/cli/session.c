@@ -187,16 +187,13 @@ static int run_main_(int argc, char **argv)
 	struct err e;
 	int first, status;
 
-	if (cli_parse(&first, &status, &o, argc, argv))
+	if (cli_parse_session(&first, &status, &o, argc, argv))
 		return status;
-	if (first == argc)
-		(void)err_set(&e, ERR_INVALID, "which session? (see 'vial session list')");
-	else if (first + 2 < argc)
-		(void)err_set(&e, ERR_INVALID, "one file at a time");
+	if (first + 2 < argc)
+		status = err_set(&e, ERR_INVALID, "one file at a time");
 	else
 		status = run_step(&req, argv[first], argv[first + 1], &e);
-	return first == argc || first + 2 < argc || status < 0 ? cli_report(o.verb, &e)
-							       : cli_flush(status);
+	return status < 0 ? cli_report(o.verb, &e) : cli_flush(status);
 }
 
 /* ---- reset, close -------------------------------------------------------------------------- */
@@ -218,12 +215,8 @@ static int each_main(const char *verb, const char *about, int (*one)(const char 
 	struct err e;
 	int first, status;
 
-	if (cli_parse(&first, &status, &o, argc, argv))
+	if (cli_parse_session(&first, &status, &o, argc, argv))
 		return status;
-	if (first == argc) {
-		(void)err_set(&e, ERR_INVALID, "which session? (see 'vial session list')");
-		return cli_report(o.verb, &e);
-	}
 	for (int i = first; i < argc; i++)
 		if (one(argv[i], &e) < 0)
 			return cli_report(o.verb, &e);

@@ -461,12 +461,8 @@ static int verb(const struct options *rows, act_fn *act, int argc, char **argv)
 	int first, status;
 
 	o.target = &req;
-	if (cli_parse(&first, &status, &o, argc, argv))
+	if (cli_parse_session(&first, &status, &o, argc, argv))
 		return status;
-	if (first == argc) {
-		(void)err_set(&e, ERR_INVALID, "which session? (see 'vial session list')");
-		return cli_report(o.verb, &e);
-	}
 	return act(argc - first, argv + first, &req, &e) < 0 ? cli_report(o.verb, &e)
 							     : cli_flush(0);
 }

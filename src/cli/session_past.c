@@ -218,12 +218,8 @@ static int verb(const char *name, const char *const *synopsis, const char *about
 	struct err e;
 	int first, status;
 
-	if (cli_parse(&first, &status, &o, argc, argv))
+	if (cli_parse_session(&first, &status, &o, argc, argv))
 		return status;
-	if (first == argc) {
-		(void)err_set(&e, ERR_INVALID, "which session? (see 'vial session list')");
-		return cli_report(o.verb, &e);
-	}
 	return act(argv + first, argc - first, &req, &e) < 0 ? cli_report(o.verb, &e)
 							     : cli_flush(0);
 }

@@ -10,7 +10,12 @@ import pathlib
 import shutil
 import socket
 import subprocess
+import sys
 import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common"))
+import bundle
+from bundle import LOCKED, MASKED, SAFE, mount, tmpfs
 
 PYTHON = "/usr/bin/python3"
 CODE = 'print("hi")'
@@ -83,37 +88,12 @@ def bubblewrap():
 
 # ---- crun ------------------------------------------------------------------------------------
 
-def mount(target, kind, source, *options):
-    return {"destination": target, "type": kind, "source": source, "options": list(options)}
-
-
 def bundle_config():
-    safe = ("nosuid", "nodev")
     everyone = [{"containerID": 0, "hostID": 100000, "size": 65536}]
-    return {
-        "ociVersion": "1.0.0",
-        "process": {
-            "terminal": False,
-            "user": {"uid": 1000, "gid": 1000},
-            "args": [PYTHON, "-c", CODE],
-            "env": [f"{name}={value}" for name, value in ENVIRONMENT.items()],
-            "cwd": "/sandbox",
-            "capabilities": {},
-            "noNewPrivileges": True,
-        },
-        "root": {"path": "rootfs", "readonly": True},
-        "hostname": "vial",
-        "mounts": [
-            mount("/proc", "proc", "proc"),
-            mount("/dev", "tmpfs", "tmpfs", "nosuid", "mode=755", "size=64k"),
-            mount("/dev/pts", "devpts", "devpts", "nosuid", "noexec", "newinstance",
-                  "ptmxmode=0666", "mode=0620"),
-            mount("/dev/shm", "tmpfs", "shm", *safe, "mode=1777", "size=100m"),
-            mount("/usr", "bind", "/usr", "bind", "ro", *safe),
-            mount("/tmp", "tmpfs", "tmpfs", *safe, "mode=1777", "size=100m"),
-            mount("/sandbox", "tmpfs", "tmpfs", *safe, "mode=1777", "size=256m"),
-        ],
-        "linux": {
+    return bundle.config(
+        [PYTHON, "-c", CODE], ENVIRONMENT, 1000, "/sandbox", "vial",
+        [mount("/usr", "bind", "/usr", "bind", "ro", *SAFE), tmpfs("/tmp", "100m"), tmpfs("/sandbox", "256m")],
+        {
             "namespaces": [{"type": kind} for kind in (
                 "pid", "network", "ipc", "uts", "mount", "user", "cgroup")],
             "uidMappings": everyone,
@@ -123,10 +103,9 @@ def bundle_config():
                 "pids": {"limit": 128},
                 "cpu": {"quota": 100000, "period": 100000},
             },
-            "maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list"],
-            "readonlyPaths": ["/proc/sys", "/proc/bus", "/proc/irq"],
-        },
-    }
+            "maskedPaths": MASKED,
+            "readonlyPaths": LOCKED,
+        })
 
 
 def crun(key, title, manager, scratch):
@@ -136,8 +115,8 @@ def crun(key, title, manager, scratch):
         return Row(key, title, [], "not installed")
     if os.geteuid() != 0:
         return Row(key, title, [], "needs root for its id mapping")
-    bundle = os.path.join(scratch, key)
-    root = os.path.join(bundle, "rootfs")
+    place = os.path.join(scratch, key)
+    root = os.path.join(place, "rootfs")
     for name in ("proc", "dev", "usr", "tmp", "sandbox", "sys"):
         os.makedirs(os.path.join(root, name))
     for name in links():
@@ -145,10 +124,10 @@ def crun(key, title, manager, scratch):
     config = bundle_config()
     if manager == "disabled":
         del config["linux"]["resources"]
-    with open(os.path.join(bundle, "config.json"), "w", encoding="utf-8") as file:
+    with open(os.path.join(place, "config.json"), "w", encoding="utf-8") as file:
         json.dump(config, file)
     return Row(key, title, [tool, "--root", os.path.join(scratch, "crun-state"),
-                            f"--cgroup-manager={manager}", "run", "--bundle", bundle, "%n"])
+                            f"--cgroup-manager={manager}", "run", "--bundle", place, "%n"])
 
 
 def hide_unified(rows):

@@ -6,9 +6,12 @@ import re
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
-import time
 import unittest
+
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common"))
+import patience
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -132,13 +135,7 @@ def processes(marker):
 
 
 def wait_until(condition):
-    """Whether it came true before our patience ended."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
+    return patience.wait_until(condition, PATIENCE_S)
 
 
 def languages():

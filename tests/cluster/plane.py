@@ -6,13 +6,17 @@ import json
 import os
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
+
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common"))
+import patience
+from patience import free_port
 
 PROGRAM = None   # set by `run`: all parts of Kubernetes in one
 PATIENCE_S = 120 # a hang, not a measure of speed
@@ -20,20 +24,7 @@ ADMIN = "the-tests"
 
 
 def wait_until(condition, seconds=PATIENCE_S, pause=0.1):
-    """What it came to, or False."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        got = condition()
-        if got:
-            return got
-        time.sleep(pause)
-    return False
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return patience.wait_until(condition, seconds, pause)
 
 
 class Process:

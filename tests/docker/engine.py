@@ -1,38 +1,22 @@
 """engine - Docker's own engine, started for these tests: a socket, data and control groups of its own."""
 import glob
-import http.client
 import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
-import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common"))
+import patience
 
 IMAGE = "vial:latest"
 PATIENCE_S = 120  # a hang, not a measure of speed
 
 
-def wait_until(condition, seconds=PATIENCE_S):
-    """What it said when it came true, or the last that it said."""
-    deadline = time.monotonic() + seconds
-    said = condition()
-    while not said and time.monotonic() < deadline:
-        time.sleep(0.1)
-        said = condition()
-    return said
-
-
-class Connection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("docker", timeout=PATIENCE_S)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
+def wait_until(condition):
+    return patience.wait_until(condition, PATIENCE_S, 0.1)
 
 
 def available():
@@ -79,7 +63,7 @@ class Engine:
             return None
 
     def ask(self, method, path, body=None, kind="application/json", fine=(200, 201, 204, 304)):
-        made = Connection(self.socket)
+        made = patience.UnixConnection(self.socket, PATIENCE_S)
         try:
             if body is not None and kind == "application/json":
                 body = json.dumps(body)

@@ -1,5 +1,4 @@
 """daemon - a `vial serve` for tests, and clients of it."""
-import http.client
 import json
 import os
 import re
@@ -7,43 +6,18 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
-import time
 import unittest
 
 import contract
 
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common"))
+from patience import PATIENCE_S, UnixConnection, free_port, wait_until
+
 VIAL = None      # set by `run`
 WORKERS = 0      # likewise: so many stand behind a dispatcher that is asked instead
-PATIENCE_S = 60  # a hang, not a measure of speed
 PROGRESS = ("queued", "started", "heartbeat")  # events that depend on how busy a server is
-
-
-def wait_until(condition, seconds=PATIENCE_S):
-    """Whether it came true in time."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=PATIENCE_S)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
 
 
 class Worker:

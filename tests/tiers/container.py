@@ -8,7 +8,12 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common"))
+import bundle
+from bundle import LOCKED, MASKED, SAFE, mount, tmpfs
 
 UID = 100000 + os.getpid() % 50000  # of no other such container: its processes are counted together
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -49,46 +54,16 @@ def default_profile():
                          {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": ENOSYS}]}
 
 
-def mount(target, kind, source, *options):
-    return {"destination": target, "type": kind, "source": source, "options": list(options)}
-
-
 def config(command, environment, profile):
-    safe = ("nosuid", "nodev")
-    shown = [mount(path, "bind", path, "rbind", "ro", *safe)
+    shown = [mount(path, "bind", path, "rbind", "ro", *SAFE)
              for path in ("/usr", "/etc", ROOT) if os.path.exists(path)]
-    linux = {
-        "namespaces": [{"type": kind} for kind in (
-            "pid", "network", "ipc", "uts", "mount", "cgroup")],
-        "maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/interrupts"],
-        "readonlyPaths": ["/proc/sys", "/proc/bus", "/proc/irq"],
-    }
-    linux["seccomp"] = profile
-    return {
-        "ociVersion": "1.0.0",
-        "process": {
-            "terminal": False,
-            "user": {"uid": UID, "gid": UID},
-            "args": command,
-            "env": ["%s=%s" % pair for pair in environment.items()],
-            "cwd": "/tmp",
-            "capabilities": {},
-            "noNewPrivileges": True,
-        },
-        "root": {"path": "rootfs", "readonly": True},
-        "hostname": "container",
-        "mounts": [
-            mount("/proc", "proc", "proc"),
-            mount("/dev", "tmpfs", "tmpfs", "nosuid", "mode=755", "size=64k"),
-            mount("/dev/pts", "devpts", "devpts", "nosuid", "noexec", "newinstance",
-                  "ptmxmode=0666", "mode=0620"),
-            mount("/dev/shm", "tmpfs", "shm", *safe, "mode=1777", "size=100m"),
-            mount("/tmp", "tmpfs", "tmpfs", *safe, "mode=1777", "size=1g"),  # an emptyDir
-            mount("/data", "tmpfs", "tmpfs", *safe, "mode=1777", "size=1g"),  # a volume
-            *shown,
-        ],
-        "linux": linux,
-    }
+    return bundle.config(
+        command, environment, UID, "/tmp", "container",
+        [tmpfs("/tmp", "1g"),   # an emptyDir
+         tmpfs("/data", "1g"),  # a volume
+         *shown],
+        {"namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount", "cgroup")],
+         "maskedPaths": [*MASKED, "/proc/interrupts"], "readonlyPaths": LOCKED, "seccomp": profile})
 
 
 def available():
@@ -100,8 +75,8 @@ def available():
 
 def start(command, profile=None, environment=None, **popen):
     """A Popen of it, whose end takes the directory `popen.bundle` along: see run()."""
-    bundle = tempfile.mkdtemp(prefix="vial-container-")
-    root = os.path.join(bundle, "rootfs")
+    place = tempfile.mkdtemp(prefix="vial-container-")
+    root = os.path.join(place, "rootfs")
     for name in ("proc", "dev", "usr", "etc", "tmp", "data", "sys", ROOT.lstrip("/")):
         os.makedirs(os.path.join(root, name), exist_ok=True)
     for name in ("bin", "sbin", "lib", "lib64"):
@@ -109,14 +84,14 @@ def start(command, profile=None, environment=None, **popen):
             os.symlink("usr/" + name, os.path.join(root, name))
     everything = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8",
                   **(environment or {})}
-    with open(os.path.join(bundle, "config.json"), "w", encoding="utf-8") as file:
+    with open(os.path.join(place, "config.json"), "w", encoding="utf-8") as file:
         json.dump(config(command, everything, profile or default_profile()), file)
-    words = ["crun", "--root", os.path.join(bundle, "state"), "--cgroup-manager=disabled", "run",
-             "--bundle", bundle, os.path.basename(bundle)]
+    words = ["crun", "--root", os.path.join(place, "state"), "--cgroup-manager=disabled", "run",
+             "--bundle", place, os.path.basename(place)]
     if os.path.ismount(UNIFIED):  # beside v1, it confuses crun
         words = ["unshare", "--mount", "sh", "-c", f'umount {UNIFIED} && exec "$@"', "sh", *words]
     process = subprocess.Popen(words, **popen)
-    process.bundle = bundle
+    process.bundle = place
     return process
 
 
@@ -137,7 +112,6 @@ def run(command, profile=None, environment=None, timeout=120, **popen):
 
 
 if __name__ == "__main__":
-    import sys
     done = run(sys.argv[1:], timeout=600)
     sys.stdout.write(done.stdout)
     sys.stderr.write(done.stderr)

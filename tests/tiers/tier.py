@@ -3,24 +3,16 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
-import time
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common"))
+from patience import PATIENCE_S, wait_until
+
 VIAL = BUILT = None  # set by `run`: where every user can run it, and where a container has it
-PATIENCE_S = 60  # a hang, not a measure of speed
 OURS = 125
 USER = 65533     # belongs to nobody here
-
-
-def wait_until(condition, seconds=PATIENCE_S):
-    """Whether it came true in time."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 class Case(unittest.TestCase):
