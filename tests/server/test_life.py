@@ -1,4 +1,5 @@
 """The server as a process: what it may do, and how it ends."""
+import http.client
 import json
 import os
 import signal
@@ -159,6 +160,6 @@ class Ending(unittest.TestCase):
         rest = b""
         try:
             rest = response.read()
-        except (OSError, ValueError, daemon.http.client.HTTPException):
+        except (OSError, ValueError, http.client.HTTPException):
             pass
         self.assertNotIn(b'"result"', rest)
