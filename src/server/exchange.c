@@ -327,7 +327,8 @@ static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t l
 
 	if (x->is_refused)
 		return discard(x, len);
-	if (len > http->options.bodies_max - http->bodies) {
+	if (http->bodies > http->options.bodies_max || /* it was more before a reload */
+	    len > http->options.bodies_max - http->bodies) {
 		exchange_refuse(x, 503, ERR_BUSY, "too many large requests at once");
 		return MHD_YES;
 	}

@@ -296,8 +296,9 @@ static void write_callbacks(struct step_request *r, struct slice list)
 	buf_add_char(&r->callbacks, '[');
 	for (size_t at = 0; slice_next(&item, &at, list);) {
 		struct slice name = callback_name(item.value);
+		if (r->callbacks.len > 1)
+			buf_add_char(&r->callbacks, ',');
 		buf_add(&r->callbacks, name.at, name.len);
-		buf_add_char(&r->callbacks, ',');
 	}
 	buf_add_char(&r->callbacks, ']');
 }

@@ -527,17 +527,23 @@ TEST(a_chunked_body_beyond_the_limit_is_refused_without_being_kept)
 
 TEST(bodies_held_at_once_are_bounded)
 {
-	FIXTURE;
+	/* Of those that may be held: all but three bytes are; or a reload has lowered it since. */
+	static const size_t max[] = { 1500000, 1499990 };
 
-	f.http->bodies = f.http->options.bodies_max - 3;
-	CHECK_OK(ask(&f,
-		     "POST /measure " HEAD "Content-Type: application/json\r\n"
-		     "Content-Length: 4\r\n\r\nabcd",
-		     "}}", &e));
-	CHECK_GOT("503 Service Unavailable");
-	CHECK_GOT("Retry-After: 1\r\n");
-	CHECK_GOT("\"code\":\"busy\"");
-	CHECK_INT(f.http->bodies, f.http->options.bodies_max - 3);
+	for (size_t i = 0; i < 2; i++) {
+		FIXTURE;
+
+		f.http->bodies = 1500000 - 3;
+		f.http->options.bodies_max = max[i];
+		CHECK_OK(ask(&f,
+			     "POST /measure " HEAD "Content-Type: application/json\r\n"
+			     "Content-Length: 4\r\n\r\nabcd",
+			     "}}", &e));
+		CHECK_GOT("503 Service Unavailable");
+		CHECK_GOT("Retry-After: 1\r\n");
+		CHECK_GOT("\"code\":\"busy\"");
+		CHECK_INT(f.http->bodies, 1500000 - 3);
+	}
 }
 
 TEST(headers_are_bounded)
