@@ -300,6 +300,26 @@ static int remove_group(const struct cgroup_ops *ops, int tree_fd, const char *p
 	}
 }
 
+/*
+ * There may be others who have another lock file than ours, and the same groups: another container,
+ * say.  What they go by is the group's own lock, so none is removed by whoever does not hold that.
+ * -1 with EWOULDBLOCK: it is another's; with ENOENT: it was removed before we had the lock.
+ */
+static int open_locked(int tree_fd, const char *path)
+{
+	auto_close int fd = SYS(openat, tree_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat locked, there;
+
+	if (fd < 0 || SYS(flock, fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &locked) < 0 ||
+	    fstatat(tree_fd, path, &there, 0) < 0)
+		return -1;
+	if (locked.st_ino != there.st_ino) {
+		errno = ENOENT;
+		return -1;
+	}
+	return take_fd(&fd);
+}
+
 struct sweep {
 	const struct cgroup_host *host;
 	int (*claim)(unsigned lease, void *arg);
@@ -329,10 +349,8 @@ static void sweep_dir(const struct sweep *sweep, int fd, const char *path)
 		auto_close int held = sweep->claim(lease, sweep->arg);
 		if (held < 0)
 			continue;
-		/* Owners with another lock file than ours hold at least the group's own lock. */
-		auto_close int group =
-			openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (group >= 0 && flock(group, LOCK_EX | LOCK_NB) == 0)
+		auto_close int group = open_locked(dirfd(dir), entry->d_name);
+		if (group >= 0)
 			(void)remove_group(sweep->host->ops, dirfd(dir), entry->d_name);
 	}
 	(void)closedir(dir);
@@ -389,13 +407,22 @@ static int dir_of(const struct cgroup *cg, unsigned controller)
 	return -1;
 }
 
-/* Somebody's who has another lock file than ours, and the same groups: another container, say.
- * What cannot be asked is left alone. */
-static bool is_anothers(int tree_fd, const char *path)
+static int is_anothers(const struct cgroup *cg, struct err *e)
 {
-	auto_close int fd = SYS(openat, tree_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return err_set(e, ERR_BUSY, "cgroup %s is another's", cg->name);
+}
 
-	return fd < 0 ? errno != ENOENT : SYS(flock, fd, LOCK_EX | LOCK_NB) < 0;
+/* Of that name there is one.  What cannot be asked for its owner is left alone. */
+static int remove_stale(const struct cgroup *cg, int tree_fd, struct err *e)
+{
+	auto_close int held = open_locked(tree_fd, cg->path);
+
+	if (held < 0)
+		return errno == ENOENT ? 0 : is_anothers(cg, e);
+	/* Whoever owned it is dead: we hold the lease of that name, too. */
+	if (remove_group(cg->host->ops, tree_fd, cg->path) < 0)
+		return err_sys(e, "cgroup %s: a stale group cannot be removed", cg->name);
+	return 0;
 }
 
 static int make_dir(struct cgroup *cg, size_t i, struct err *e)
@@ -403,24 +430,24 @@ static int make_dir(struct cgroup *cg, size_t i, struct err *e)
 	int tree_fd = cg->host->trees[i].fd;
 	int made = SYS(mkdirat, tree_fd, cg->path, 0755);
 
-	/* Else whoever owned it is dead: we hold the lease of that name. */
 	if (made < 0 && errno == EEXIST) {
-		if (is_anothers(tree_fd, cg->path))
-			return err_set(e, ERR_BUSY, "cgroup %s is another's", cg->name);
-		if (remove_group(cg->host->ops, tree_fd, cg->path) < 0)
-			return err_sys(e, "cgroup %s: a stale group cannot be removed", cg->name);
+		if (remove_stale(cg, tree_fd, e) < 0)
+			return -1;
 		made = SYS(mkdirat, tree_fd, cg->path, 0755);
 	}
+	if (made < 0 && errno == EEXIST)
+		return is_anothers(cg, e);
 	if (made < 0)
 		return err_sys(e, "cgroup %s in %s", cg->name, cg->host->trees[i].path);
 
-	cg->dir_fds[i] = SYS(openat, tree_fd, cg->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (cg->dir_fds[i] < 0 || SYS(flock, cg->dir_fds[i], LOCK_EX | LOCK_NB) < 0) {
-		(void)err_sys(e, "cgroup %s: open", cg->name);
-		(void)remove_group(cg->host->ops, tree_fd, cg->path);
-		return -1;
-	}
-	return 0;
+	cg->dir_fds[i] = open_locked(tree_fd, cg->path);
+	if (cg->dir_fds[i] >= 0)
+		return 0;
+	if (errno == ENOENT || errno == EWOULDBLOCK) /* taken for stale before it was locked */
+		return is_anothers(cg, e);
+	(void)err_sys(e, "cgroup %s: open", cg->name);
+	(void)SYS(unlinkat, tree_fd, cg->path, AT_REMOVEDIR);
+	return -1;
 }
 
 static int set_limit(const struct cgroup *cg, const struct cgroup_setting *row,
@@ -481,9 +508,9 @@ static void unmake(struct cgroup *cg)
 		close_fd(&cg->task_fds[i]);
 		if (cg->dir_fds[i] < 0)
 			continue;
-		close_fd(&cg->dir_fds[i]);
-		if (!cg->is_view)
+		if (!cg->is_view) /* while it is locked: it might be another's right after */
 			(void)remove_group(cg->host->ops, cg->host->trees[i].fd, cg->path);
+		close_fd(&cg->dir_fds[i]);
 	}
 }
 

@@ -624,6 +624,28 @@ TEST(a_cgroup_that_somebody_else_holds_is_left_to_him)
 	CHECK(works);
 }
 
+/* As a vial does that has another lock file, when it starts: what nobody holds is stale. */
+TEST(a_cgroup_is_made_while_others_sweep)
+{
+	STAGE(s)
+	struct err e = { 0 };
+	int made = 0;
+	pid_t sweeper = fork();
+
+	if (sweeper == 0)
+		for (;;)
+			cgroup_sweep(s.host, claim_lease, &s.lease.index);
+	for (int i = 0; i < 300 && made == 0; i++) {
+		auto_cgroup struct cgroup *cg = NULL;
+		made = cgroup_create(&cg, s.host, s.lease.index, "", &s.limits, &e);
+	}
+	(void)kill(sweeper, SIGKILL);
+	(void)reap(sweeper);
+	cgroup_sweep(s.host, claim_lease, &s.lease.index);
+	CHECK_STR(e.msg, "");
+	CHECK(made == 0);
+}
+
 TEST(two_cgroups_of_one_lease_count_apart)
 {
 	STAGE(s)
