@@ -337,6 +337,23 @@ static int begin(struct filing *f, int fd, struct err *e)
 	return ask(f) ? 0 : err_set(e, ERR_SYS, "the filer is gone");
 }
 
+/* The one that was kept may have died since, and is then as if it had never been. */
+static bool begin_with_spare(struct filing *f)
+{
+	struct filings *all = live_filings(f->live);
+	struct err ignored;
+
+	if (all->spare < 0)
+		return false;
+	if (begin(f, take_fd(&all->spare), &ignored) == 0)
+		return true;
+	loop_unwatch(live_loop(f->live), &f->watch);
+	closep(&f->fd);
+	f->fd = -1;
+	f->is_asked = true;
+	return false;
+}
+
 void filings_given(struct filings *all, int fd)
 {
 	auto_close int owned = fd;
@@ -435,11 +452,7 @@ int live_filing(struct filing **ret, struct live *live, const struct filing_requ
 	write_request(&f->request, request);
 	list_add_before(&all->list, &f->place);
 	all->count++;
-	if (all->spare >= 0 && begin(f, take_fd(&all->spare), e) < 0) {
-		filing_free(f);
-		return -1;
-	}
-	if (f->fd < 0 && !live_order_filer(live)) {
+	if (!begin_with_spare(f) && !live_order_filer(live)) {
 		filing_free(f);
 		return err_set(e, ERR_BUSY, "the session's files cannot be had now");
 	}

@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import re
+import signal
 import socket
 import subprocess
 import tarfile
@@ -631,6 +632,61 @@ class Archives(Case):
 
 @unittest.skipUnless(os.getuid() == 0, "an ordinary user's filer has his uid")
 class Boundary(Case):
+    def filers(self):
+        """[(pid, what /proc says of it)]"""
+        keeper = self.daemon.process.pid
+        found = []
+        with open("/proc/%d/task/%d/children" % (keeper, keeper), encoding="ascii") as file:
+            for pid in file.read().split():
+                try:
+                    with open("/proc/%s/status" % pid, encoding="ascii") as status:
+                        facts = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+                except OSError:
+                    continue
+                if facts["Name"] == "vial-filer":
+                    found.append((pid, facts))
+        return found
+
+    def assert_has(self, session, name, content):
+        status, got, _ = self.get(session, name)
+        self.assertEqual((status, len(got)), (200, len(content)), got[:200])
+        self.assertTrue(got == content)
+
+    def kill_filers(self):
+        """... and wait until they are gone; how many there were."""
+        filers = self.filers()
+        for pid, _ in filers:
+            os.kill(int(pid), signal.SIGKILL)
+        self.assertTrue(wait_until(lambda: not any(os.path.exists("/proc/" + pid) for pid, _ in filers)))
+        return len(filers)
+
+    def test_one_that_is_killed_takes_along_only_what_it_was_at(self):
+        session = self.open(limits={"workspace": "64m"})
+        content = os.urandom(16 * MIB)
+        killed = 0
+        for _ in range(5):
+            self.assertIn(self.put(session, "f", content)[0], (200, 201, 204))
+            killed += self.kill_filers()  # it was kept for the next one, who must not notice
+            self.assert_has(session, "f", content)
+        self.assertTrue(killed)
+        slow = self.daemon.raw()
+        self.addCleanup(slow.close)
+        slow.sendall(b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % self.path(session, "f").encode())
+        self.assertIn(b"200 OK", slow.recv(100))
+        self.assertTrue(self.kill_filers())
+        received = 0
+        while True:
+            try:
+                piece = slow.recv(1 << 20)
+            except ConnectionResetError:
+                break
+            if not piece:
+                break
+            received += len(piece)
+        self.assertLess(received, len(content))  # it breaks off, which its length tells
+        self.assert_has(session, "f", content)
+        self.assertEqual(self.value(session, "1 + 1"), 2)
+
     def test_who_touches_the_files_has_the_guests_uid_and_nothing_else(self):
         session = self.open(limits={"workspace": "64m"})
         self.put(session, "big", b"x" * (32 * MIB))
@@ -639,14 +695,7 @@ class Boundary(Case):
         self.addCleanup(slow.close)
         slow.sendall(b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % self.path(session, "big").encode())
         slow.recv(100)
-        keeper = self.daemon.process.pid
-        filers = []
-        with open("/proc/%d/task/%d/children" % (keeper, keeper), encoding="ascii") as file:
-            for pid in file.read().split():
-                with open("/proc/%s/status" % pid, encoding="ascii") as status:
-                    facts = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
-                if facts["Name"] == "vial-filer":
-                    filers.append((pid, facts))
+        filers = self.filers()
         self.assertTrue(filers)
         self.assertTrue(uid)
         for pid, facts in filers:
