@@ -237,12 +237,10 @@ static bool is_old(const struct stat *st)
 	return st->st_mtim.tv_sec == WORKSPACE_OLD_TIME && st->st_mtim.tv_nsec == 0;
 }
 
-static bool is_changed(const struct stat *st, const struct timespec *mark)
+static bool is_since(const struct stat *st, const struct timespec *mark)
 {
-	if (st->st_ctim.tv_sec < mark->tv_sec ||
-	    (st->st_ctim.tv_sec == mark->tv_sec && st->st_ctim.tv_nsec < mark->tv_nsec))
-		return false;
-	return !is_old(st);
+	return st->st_ctim.tv_sec > mark->tv_sec ||
+	       (st->st_ctim.tv_sec == mark->tv_sec && st->st_ctim.tv_nsec >= mark->tv_nsec);
 }
 
 bool workspace_is_as_put(const struct workspace *ws, const char *name)
@@ -297,10 +295,12 @@ static void walk_entry(struct walk *w, int dir_fd, const char *name, size_t used
 	}
 	w->blocks += (uint64_t)st.st_blocks * 512;
 	if (S_ISREG(st.st_mode)) {
+		bool is_new = w->mark && is_since(&st, w->mark);
 		struct workspace_entry entry = {
 			.path = w->path,
 			.size = (uint64_t)st.st_size,
-			.changed = w->mark && is_changed(&st, w->mark),
+			.changed = is_new && !is_old(&st),
+			.moved = is_new && is_old(&st),
 		};
 		w->stop = !w->visit(&entry, w->arg);
 	} else if (S_ISDIR(st.st_mode)) {

@@ -58,6 +58,7 @@ struct workspace_entry {
 	const char *path; /* relative; valid during the call */
 	uint64_t size;    /* as it reads */
 	bool changed;     /* since the mark */
+	bool moved;       /* ... or no more than put, or renamed: its name tells which */
 };
 
 /*

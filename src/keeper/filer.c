@@ -67,14 +67,14 @@ static bool tell_entry(const struct workspace_entry *entry, void *arg)
 	struct filer *f = arg;
 	size_t size = strlen(entry->path) + 1;
 
-	if (f->request.only_changed && !entry->changed)
+	if (f->request.only_changed && !entry->changed && !entry->moved)
 		return true;
 	if (f->entries++ >= f->request.max || size > FILER_CHUNK) {
 		f->is_cut = true;
 		return size > FILER_CHUNK;
 	}
 	f->answer.size = entry->size;
-	f->answer.flag = entry->changed;
+	f->answer.flag = (entry->changed ? FILER_CHANGED : 0u) | (entry->moved ? FILER_MOVED : 0u);
 	memcpy(f->answer.bytes, entry->path, size);
 	filer_say(f, FILER_ENTRY, size);
 	return !f->is_gone;

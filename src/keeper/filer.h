@@ -51,7 +51,7 @@ enum filer_format { FILER_TAR = 1, FILER_TAR_GZ, FILER_ZIP };
 
 struct filer_request {
 	uint32_t kind;
-	uint32_t only_changed; /* LIST */
+	uint32_t only_changed; /* LIST: or moved */
 	uint32_t recursive;    /* DIR, REMOVE */
 	uint32_t mode;         /* PUT: permissions */
 	uint32_t format;       /* PACK; UNPACK finds out by itself */
@@ -66,11 +66,13 @@ struct filer_request {
 
 enum { FILER_CHUNK = 32 << 10 };
 
+enum filer_entry { FILER_CHANGED = 1, FILER_MOVED = 2 }; /* of struct workspace_entry */
+
 struct filer_answer {
 	uint32_t kind;
 	uint32_t len;      /* of bytes */
 	uint64_t size;     /* ENTRY */
-	uint32_t flag;     /* ENTRY of a list: it changed; END: see above */
+	uint32_t flag;     /* ENTRY of a list: enum filer_entry; END: see above */
 	int32_t code, sys; /* ERROR: of struct err */
 	uint32_t mode;     /* ENTRY: as in struct stat, with its type */
 	uint64_t inode;    /* ENTRY, and so on: */

@@ -51,6 +51,7 @@ void result_free(struct result *r)
 	for (size_t i = 0; r->contents && i < r->exports.count; i++)
 		buf_done(&r->contents[i]);
 	list_done(&r->exports);
+	free(r->put);
 	free(r->contents);
 	free(r->traceback);
 	free((struct vial_network *)r->pub.network);
@@ -156,12 +157,37 @@ static bool is_export(const struct vial_job *job, const struct workspace_entry *
 	return false;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Whether a file of this name was put there, so that one that looks like it is that one. */
+static bool was_put(struct result *r, const struct vial_job *job, const char *path)
+{
+	if (!r->put) {
+		r->put = calloc(job->file_count + 1, sizeof(*r->put));
+		if (!r->put) {
+			r->changed.failed = true;
+			return true;
+		}
+		r->put[r->put_count++] = job->code.name;
+		for (size_t i = 0; i < job->file_count; i++)
+			r->put[r->put_count++] = job->files[i].name;
+		qsort(r->put, r->put_count, sizeof(*r->put), by_name);
+	}
+	return bsearch(&path, r->put, r->put_count, sizeof(*r->put), by_name);
+}
+
 void result_visit(struct result *r, const struct vial_job *job, const struct workspace_entry *entry)
 {
-	if (entry->changed)
-		add_file(&r->changed, entry->path, entry->size);
-	if (is_export(job, entry))
-		add_file(&r->exports, entry->path, entry->size);
+	struct workspace_entry seen = *entry;
+
+	seen.changed |= seen.moved && !was_put(r, job, seen.path);
+	if (seen.changed)
+		add_file(&r->changed, seen.path, seen.size);
+	if (is_export(job, &seen))
+		add_file(&r->exports, seen.path, seen.size);
 }
 
 /* A name that found nothing is an entry too: with the reason instead of content. */

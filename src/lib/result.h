@@ -20,6 +20,8 @@ struct result {
 	char *traceback;
 	struct file_list changed, exports;
 	struct buf *contents;  /* of the exports */
+	const char **put;      /* names of what was put there, sorted, borrowed; NULL: not asked */
+	size_t put_count;
 	uint64_t exported_bytes;
 };
 

@@ -179,7 +179,12 @@ static bool on_entry(struct run *run, const struct filer_answer *a)
 	    memchr(a->bytes, '\0', a->len) != a->bytes + a->len - 1 ||
 	    workspace_check_name(a->bytes, &ignored) < 0)
 		return false;
-	const struct workspace_entry entry = { a->bytes, a->size, a->flag != 0 };
+	const struct workspace_entry entry = {
+		.path = a->bytes,
+		.size = a->size,
+		.changed = a->flag & FILER_CHANGED,
+		.moved = a->flag & FILER_MOVED,
+	};
 	result_visit(run->result, run->job, &entry);
 	return true;
 }
@@ -276,7 +281,9 @@ void files_collect(struct run *run)
 {
 	struct files *f = &run->files;
 	struct loop *loop = run->occupant.pool->loop;
-	bool only_changed = run->job->exports.count == 0;
+	/* Those that we put are told of, too: one of them may have another's name by now. */
+	uint64_t most =
+		run->job->exports.count ? ENTRIES_MAX : CHANGED_MAX + 2 + run->job->file_count;
 	struct err e;
 
 	if (!f->is_asked) {
@@ -295,7 +302,7 @@ void files_collect(struct run *run)
 	f->is_listing = true;
 	if (loop_watch(loop, &f->watch, EPOLLIN, &e) < 0)
 		run_fail(run, &e);
-	else if (ask(run, FILER_LIST, "", only_changed ? CHANGED_MAX + 1 : ENTRIES_MAX) < 0)
+	else if (ask(run, FILER_LIST, "", most) < 0)
 		fail(run, "their reader is gone");
 }
 

@@ -129,7 +129,7 @@ TEST(a_sparse_giant_is_not_read)
 }
 
 struct seen {
-	unsigned files, changed;
+	unsigned files, changed, moved;
 };
 
 static bool count(const struct workspace_entry *entry, void *arg)
@@ -138,6 +138,7 @@ static bool count(const struct workspace_entry *entry, void *arg)
 
 	s->files++;
 	s->changed += entry->changed;
+	s->moved += entry->moved;
 	return true;
 }
 
@@ -162,6 +163,10 @@ TEST(only_what_came_after_the_mark_is_changed)
 	s = (struct seen){ 0 };
 	CHECK(workspace_walk(&d.ws, &mark, count, &s));
 	CHECK(s.files == 3 && s.changed == 2);
+	CHECK(renameat(d.ws.fd, "in/a", d.ws.fd, "a") == 0);
+	s = (struct seen){ 0 };
+	CHECK(workspace_walk(&d.ws, &mark, count, &s));
+	CHECK(s.files == 3 && s.changed == 2 && s.moved == 1);
 }
 
 TEST(a_tree_too_deep_is_cut_and_said_to_be)
