@@ -1,5 +1,6 @@
 #include "engine/limits.h"
 
+#include "base/nearest.h"
 #include "base/units.h"
 
 #include <inttypes.h>
@@ -38,6 +39,19 @@ uint64_t limits_get(const struct limits *lim, const struct limit_row *row)
 	return *field((struct limits *)lim, row);
 }
 
+static const char *row_name(const void *list, size_t i)
+{
+	return ((const struct limit_row *)list)[i].name;
+}
+
+static int unknown(const char *name, struct err *e)
+{
+	const char *guess = nearest_name(name, row_name, limit_rows, limit_count);
+
+	return err_set(e, ERR_INVALID, "unknown limit '%.40s'%s%s%s", name,
+		       guess ? "; did you mean '" : "", guess ? guess : "", guess ? "'?" : "");
+}
+
 int limits_set(struct limits *lim, const char *name, const char *text, struct err *e)
 {
 	char low[32], high[32];
@@ -55,7 +69,7 @@ int limits_set(struct limits *lim, const char *name, const char *text, struct er
 		*field(lim, row) = value;
 		return 0;
 	}
-	return err_set(e, ERR_INVALID, "unknown limit '%.40s'", name);
+	return unknown(name, e);
 }
 
 const char *limits_show(char out[32], const struct limit_row *row, uint64_t value)

@@ -116,6 +116,15 @@ static bool check_access(struct exchange *x, const struct head *head)
 	return false;
 }
 
+static void refuse_path(struct exchange *x, const char *path)
+{
+	const char *guess = route_nearest(x->http->options.routes, path);
+
+	exchange_refuse(x, 404, ERR_GONE, "there is no %.80s%s%s%s", path,
+			guess ? "; did you mean " : "", guess ? guess : "", guess ? "?" : "");
+	x->failure.hint = "GET /v1/openapi.json lists what there is";
+}
+
 static void check_route(struct exchange *x, const struct head *head, const char *method,
 			const char *path)
 {
@@ -127,7 +136,7 @@ static void check_route(struct exchange *x, const struct head *head, const char 
 		exchange_refuse(x, 405, ERR_INVALID, "%.60s takes %s, not %.20s", path,
 				x->match.allow, method);
 	else if (!route)
-		exchange_refuse(x, 404, ERR_GONE, "there is no %.100s", path);
+		refuse_path(x, path);
 	else if (route->body_max && !route->streams && !is_json(head->type) &&
 		 !(x->match.manner && x->match.manner->takes_any_type))
 		exchange_refuse(x, 415, ERR_INVALID, "a body must be application/json");

@@ -1,5 +1,7 @@
 #include "server/route.h"
 
+#include "base/nearest.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -59,4 +61,54 @@ void route_find(struct route_match *ret, const struct route *routes, const char 
 		}
 		allow(ret->allow, r->method);
 	}
+}
+
+/* ---- did you mean ---------------------------------------------------------------------- */
+
+#define VERSION "/v1"
+
+static const char *the_only(const void *list, size_t i)
+{
+	(void)i;
+	return list;
+}
+
+/* What follows it, behind the slash.  One that is cut is too long for any guess. */
+static const char *take_segment(char ret[ROUTE_ID_MAX], const char *path)
+{
+	size_t len = strcspn(path, "/");
+
+	(void)snprintf(ret, ROUTE_ID_MAX, "%.*s", (int)len, path);
+	return path + len + (path[len] == '/');
+}
+
+/* The same segments, but for one that is misspelt.  A slash too many at the end is none. */
+static bool is_near(const char *pattern, const char *path)
+{
+	char wanted[ROUTE_ID_MAX], is[ROUTE_ID_MAX];
+	unsigned wrong = 0;
+
+	while (*pattern && *path && wrong < 2) {
+		pattern = take_segment(wanted, pattern);
+		path = take_segment(is, path);
+		if (wanted[0] == '{' ? is[0] != '\0' : strcmp(wanted, is) == 0)
+			continue;
+		wrong += nearest_name(is, the_only, wanted, 1) ? 1 : 2;
+	}
+	return wrong < 2 && !*pattern && !*path;
+}
+
+const char *route_nearest(const struct route *routes, const char *path)
+{
+	bool has_version = strncmp(path, VERSION "/", strlen(VERSION "/")) == 0;
+	const char *bare = path + (has_version ? strlen(VERSION) : 0);
+
+	if (bare[0] != '/')
+		return NULL;
+	for (const struct route *r = routes; r->method; r++) {
+		bool wants = strncmp(r->path, VERSION "/", strlen(VERSION "/")) == 0;
+		if (is_near(r->path + (wants ? strlen(VERSION) : 0) + 1, bare + 1))
+			return r->path;
+	}
+	return NULL;
 }

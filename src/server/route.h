@@ -37,3 +37,6 @@ struct route_match {
 /* `routes` ends with an empty row.  HEAD is answered by GET. */
 void route_find(struct route_match *ret, const struct route *routes, const char *method,
 		const char *path);
+
+/* The path of a row that was probably meant by one that none has; NULL: no idea. */
+const char *route_nearest(const struct route *routes, const char *path);

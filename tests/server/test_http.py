@@ -19,7 +19,10 @@ class Requests(daemon.Case):
     def test_what_is_not_there(self):
         ask = self.daemon.ask
         self.assert_refused(ask("GET", "/nowhere"), 404, "gone", words="/nowhere")
-        self.assert_refused(ask("GET", "/v1/runs/"), 404, "gone")
+        self.assert_refused(ask("GET", "/v1/runs/"), 404, "gone", words="did you mean /v1/runs?")
+        self.assert_refused(ask("POST", "/v1/run", {}), 404, "gone", words="did you mean /v1/runs?")
+        self.assert_refused(ask("POST", "/v1/session/1/runs", {}), 404, "gone",
+                            words="did you mean /v1/sessions/{id}/runs?")
         self.assert_refused(ask("DELETE", "/v1/runs/999999"), 404, "gone")
         self.assert_refused(ask("DELETE", "/v1/runs/x"), 404, "gone")
         self.assert_refused(ask("DELETE", "/v1/runs/-1"), 404, "gone")

@@ -12,6 +12,7 @@ TEST(limits_refuse_what_is_out_of_range)
 		{ "memory", "1k", "memory must be between 8 MiB and 1 TiB" },
 		{ "memory", "lots", "memory: 'lots' is not a size (512m, 128Mi, 2g)" },
 		{ "colour", "1", "unknown limit 'colour'" },
+		{ "memry", "1", "unknown limit 'memry'; did you mean 'memory'?" },
 	};
 	struct limits lim;
 	struct err e;

@@ -28,6 +28,43 @@ TEST(a_route_is_found_by_method_and_path)
 	CHECK_STR(m.ids[0], "17");
 }
 
+TEST(what_was_meant_is_guessed)
+{
+	static const struct route ours[] = {
+		{ "POST", "/v1/runs", NULL, 0, "" },
+		{ "GET", "/v1/sessions/{id}", NULL, 0, "" },
+		{ "POST", "/v1/sessions/{id}/runs", NULL, 0, "" },
+		{ "PUT", "/v1/sessions/{id}/files/{path...}", NULL, 0, "" },
+		{ "POST", "/execute", NULL, 0, "" },
+		{ 0 },
+	};
+	static const struct {
+		const char *path, *meant;
+	} cases[] = {
+		{ "/v1/run", "/v1/runs" },
+		{ "/runs", "/v1/runs" },
+		{ "/v1/runs/", "/v1/runs" },
+		{ "/v1/session/17", "/v1/sessions/{id}" },
+		{ "/v1/sessions/17/run", "/v1/sessions/{id}/runs" },
+		{ "/v1/execute", "/execute" },
+		{ "/excute", "/execute" },
+		{ "/v1/session/17/run", NULL },
+		{ "/v1/sessions//run", NULL },
+		{ "/favicon.ico", NULL },
+		{ "/", NULL },
+		{ "", NULL },
+		{ "*", NULL },
+	};
+	char path[300] = "/v1/";
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *guess = route_nearest(ours, cases[i].path);
+		CHECK_STR(guess ? guess : "", cases[i].meant ? cases[i].meant : "");
+	}
+	memset(path + 4, 'r', sizeof(path) - 5);
+	CHECK(!route_nearest(ours, path));
+}
+
 TEST(a_segment_is_one_segment)
 {
 	struct route_match m;
