@@ -1,5 +1,6 @@
 """vial.codemie: every example of its document, and what its users rely on."""
 import os
+import re
 import threading
 import time
 
@@ -16,6 +17,7 @@ from vial.codemie import (
     get_restricted_module_names,
 )
 from vial.codemie import yaml_subset as yaml
+from vial.codemie.copies import will_do
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +65,79 @@ def test_a_user_has_a_directory():
     for user, safe in (("", "/home/codemie"), ("user/../admin", "/home/codemie/user_.._admin"),
                        ("..", "/home/codemie/__"), ("user\\admin", "/home/codemie/user_admin")):
         assert tool(user=user)._get_user_workdir() == safe
+
+
+def left(one):
+    """What is in the user's directory."""
+    root = SandboxSessionManager().directory(one._get_user_workdir())
+    return {os.path.relpath(os.path.join(folder, name), root): open(os.path.join(folder, name), "rb").read()
+            for folder, _, names in os.walk(root) for name in names if "__pycache__" not in folder}
+
+
+@pytest.mark.parametrize("code", [
+    "print('x')", "1 / 0", "def f(:", "raise SystemExit(3)", "print(__name__)", "import m\nprint(m.z)",
+    "open('a.txt', 'a').write('more')", "open('d/e.txt', 'w').write('y')", "open('.hidden', 'w').write('h')",
+    "open('new', 'wb').write(bytes(300))\nwhile True: pass", "x = bytearray(1 << 30)", "print(len(bytes(60 << 20)))",
+    "print(open('nowhere').read())", "f = open('big', 'wb')\nfor _ in range(200): f.write(bytes(1 << 20))\nprint(f.tell())",
+    "import sqlite3\nd = sqlite3.connect('q.db')\nd.execute('create table t (x)')\nd.commit()\nprint('ok')",
+    "try:\n    print(input())\nexcept EOFError:\n    print('no input')"])
+def test_a_copy_is_as_good_as_the_directory(code, monkeypatch):
+    seen = []
+    for in_a_copy in (True, False):
+        monkeypatch.setattr("vial.codemie.manager.will_do", lambda *_, it=in_a_copy: it)
+        one = tool(None, execution_timeout=2, files=[
+            FileObject("a.txt", "text/plain", "u", content="a"), FileObject("d/b", "x", "u", content="b"),
+            FileObject("m.py", "x", "u", content="z = 9")])
+        try:
+            said = one.execute(code)
+        except ToolException as why:
+            said = str(why)
+        files = {name: content if name != "q.db" else len(content) for name, content in left(one).items()}
+        seen.append((re.sub(r'"/[^"]*main.py"', "PROGRAM", said), files))
+        SandboxSessionManager().close_all()
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize(("code", "is_copy"), [
+    ("print(1)", True), ("import pandas as pd\nprint(pd.__version__)", True), ("import re; re.compile('osmosis')", True),
+    ("import os", False), ("import json, os.path", False), ("x = __file__", False), ("import random; random._os", False),
+    ("plt.show()", False), ("open('/home/u/x')", False)])
+def test_which_programs_run_in_a_copy(code, is_copy, tmp_path):
+    assert will_do(code, "/home/u", str(tmp_path)) == is_copy
+
+
+def test_which_directories_are_copied(tmp_path):
+    def fits():
+        return will_do("1", "/home/u", str(tmp_path))
+    (tmp_path / "d").mkdir()
+    assert not fits()
+    (tmp_path / "d" / "x.txt").write_text("1")
+    assert fits()
+    for name, make in (("link", lambda p: p.symlink_to("x")), ("pipe", os.mkfifo), ("a*", lambda p: p.write_text("1")),
+                       ("run.sh", lambda p: (p.write_text("1"), p.chmod(0o755))),
+                       ("large", lambda p: p.write_bytes(bytes(2 << 20)))):
+        make(tmp_path / name)
+        assert not fits(), name
+        (tmp_path / name).unlink()
+    assert fits()
+
+
+def test_what_a_copy_loses_is_lost_elsewhere(url, monkeypatch):
+    monkeypatch.setenv("VIAL_URL", url)
+    one = tool(None, files=[FileObject("in.txt", "x", "u", content="1")])
+    one.execute("import os\nos.rename('in.txt', 'out.txt')")
+    assert left(one) == {"out.txt": b"1"}
+
+
+def test_the_usual_memory_is_the_programs_own(sandbox):
+    """However much is loaded before it starts."""
+    if "python-data" not in [item["name"] for item in sandbox.environments()]:
+        pytest.skip("the environment python-data is not built")
+    for environment in ("python", "python-data"):
+        result = sandbox.run("print(len(bytearray(96 << 20)) >> 20)", environment=environment, limits={"memory": "128Mi"})
+        assert result.stdout == "96\n", (environment, result.stderr)
+        result = sandbox.run("bytearray(128 << 20)", environment=environment, limits={"memory": "128Mi"})
+        assert result.oom and result.exception.type == "MemoryError"
 
 
 def test_uploads():

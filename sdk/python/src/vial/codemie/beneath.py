@@ -91,6 +91,12 @@ def write_beneath(root: str, name: str, content: bytes) -> str:
     return os.path.join(root, *parts)
 
 
+def remove_beneath(root: str, name: str) -> None:
+    parts = parts_of(name)
+    with _folder(root, parts[:-1], make=False) as folder:
+        os.unlink(parts[-1], dir_fd=folder)
+
+
 def names_beneath(root: str) -> Iterator[str]:
     """All regular files, as relative names."""
     for folder, _, names in os.walk(root, followlinks=False):

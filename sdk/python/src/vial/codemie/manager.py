@@ -22,18 +22,18 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from .._default import default, pick_image
 from ..client import Sandbox
-from ..errors import VialError
+from ..errors import APIError, VialError
 from ..results import Result
-from .beneath import names_beneath, read_beneath, write_beneath
+from .beneath import write_beneath
 from .check import Violation, find_violations
 from .config import DOCKER_IMAGE, CodeExecutorConfig
+from .copies import Trial, will_do
 from .exceptions import ToolException
 from .policy import SecurityPolicy
 
 logger = logging.getLogger(__name__)
 
 ENVIRONMENTS = ("codemie", "python-data", "python")
-CHANGED = ["*" + "/*" * depth for depth in range(6)]
 STORAGE = "1g"
 GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest")
 INSIDE = "/opt/vial"  # where code finds what is in GUEST
@@ -68,27 +68,31 @@ class ExecutorSession:
         options: Dict[str, Any] = {
             "environment": environment, "timeout": config.execution_timeout,
             "limits": {"memory": config.memory_limit, "cpus": config.cpu_limit,
-                       "workspace": STORAGE},
-            "env": {"MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp"}}
-        if self._client.is_local:
-            options["env"]["PYTHONPATH"] = "%s:%s" % (workdir, INSIDE)
-            if "matplotlib" in code or "seaborn" in code:  # a mention will do
-                options["env"]["MPLBACKEND"] = "module://vial_figures"
-                options["env"]["MPLCONFIGDIR"] = "%s/%s" % (workdir, FONTS)
-                for name, content in _fonts(self._client, environment).items():
-                    write_beneath(directory, "%s/%s" % (FONTS, name), content)
-            return self._client.run(code, directory=directory, workdir=posixpath.normpath(workdir),
-                                    mounts={INSIDE: GUEST}, **options)
-        return self._run_afar(code, directory, options)
+                       "workspace": STORAGE}}
+        if not self._client.is_local:
+            trial = Trial(self._client, code, directory, options)
+            if not trial.is_whole:
+                logger.warning("Not all that the code left in its directory could be kept")
+            return trial.keep()
+        if will_do(code, workdir, directory):
+            with contextlib.suppress(APIError):  # what there is to refuse is refused below, too
+                trial = Trial(self._client, code, directory, options)
+                if trial.is_same:
+                    return trial.keep()
+        return self._run_there(code, workdir, directory, options)
 
-    def _run_afar(self, code: str, directory: str, options: Dict[str, Any]) -> Result:
-        """The files go there with the program, and what it changed comes back."""
-        files = {name: read_beneath(directory, name) for name in names_beneath(directory)}
-        result = self._client.run(code, files=files, exports=CHANGED, **options)
-        for item in result.exports:
-            if item.content is not None:
-                write_beneath(directory, item.path, item.content)
-        return result
+    def _run_there(self, code: str, workdir: str, directory: str, options: Dict[str, Any]
+                   ) -> Result:
+        """In the directory itself."""
+        env = {"MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp",
+               "PYTHONPATH": "%s:%s" % (workdir, INSIDE)}
+        if "matplotlib" in code or "seaborn" in code:  # a mention will do
+            env["MPLBACKEND"] = "module://vial_figures"
+            env["MPLCONFIGDIR"] = "%s/%s" % (workdir, FONTS)
+            for name, content in _fonts(self._client, options["environment"]).items():
+                write_beneath(directory, "%s/%s" % (FONTS, name), content)
+        return self._client.run(code, directory=directory, workdir=posixpath.normpath(workdir),
+                                mounts={INSIDE: GUEST}, env=env, **options)
 
 
 @functools.lru_cache(maxsize=16)

@@ -1,0 +1,88 @@
+"""copies - programs that run in a copy of their user's directory.
+
+A sandbox that has the directory itself is made for one program, and starts an interpreter for it. A
+server's are warm: they take files with the program, and hand back what it made of them. Who does
+no more than read and write files cannot tell the two apart.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from typing import Any, Mapping
+
+from ..client import Sandbox
+from ..results import Result
+from .beneath import names_beneath, read_beneath, remove_beneath, write_beneath
+
+PROGRAM = ".main.py"  # beside the user's files, and none of them
+DEPTH = 6
+CHANGED = [dot + "*" + "/*" * depth for depth in range(DEPTH) for dot in ("", ".")]
+FILES_MAX, BYTES_MAX = 64, 1 << 20  # more is quicker left where it is
+
+# What sees more of a directory than its files, or leaves other things in it: a mention will do.
+_MORE = re.compile(
+    r"(?<![A-Za-z0-9])_*(?:os|posix|sys|pathlib|shutil|glob|subprocess|tempfile|inspect|importlib|"
+    r"pkgutil|runpy|zipfile|tarfile|py7zr|ctypes|builtins|file__|show)(?![A-Za-z0-9])")
+
+
+def will_do(code: str, workdir: str, directory: str) -> bool:
+    """Whether a copy is as good for this program, and soon made."""
+    return not _MORE.search(code) and workdir not in code and _is_plain(directory)
+
+
+def _is_plain(directory: str) -> bool:
+    """Few small files, and nothing that a copy would not have."""
+    count = size = 0
+    for folder, folders, names in os.walk(directory, followlinks=False):
+        if folder != directory and not folders and not names:
+            return False  # it would not be there
+        for name in folders + names:
+            told = os.lstat(os.path.join(folder, name))
+            is_file = stat.S_ISREG(told.st_mode)
+            count += 1
+            size += told.st_size if is_file else 0
+            if (is_file and told.st_mode & 0o111) or not (is_file or stat.S_ISDIR(told.st_mode)) \
+                    or set("*?\\") & set(name) or not name.isprintable() \
+                    or count > FILES_MAX or size > BYTES_MAX:
+                return False
+    return True
+
+
+class Trial:
+    """A program that ran in a copy.  Nothing of what it did is in the directory yet."""
+
+    def __init__(self, client: Sandbox, code: str, directory: str, options: Mapping[str, Any]
+                 ) -> None:
+        self._directory = directory
+        self._before = {name: read_beneath(directory, name) for name in names_beneath(directory)}
+        self.result = client.run(code, name=PROGRAM, files=self._before,
+                                 exports=[*self._before, *CHANGED], **options)
+        self._after = {item.path: item.content for item in self.result.exports
+                       if item.path != PROGRAM}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether keep() keeps everything."""
+        changed = {item.path for item in self.result.files_changed} - {PROGRAM}
+        return not self.result.files_changed_cut \
+            and all(self._after.get(path) is not None for path in changed)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether it would have ended like this in the directory itself, where files take no
+        memory."""
+        return self.is_whole and not (self.result.oom and self.result.signal is not None)
+
+    def keep(self) -> Result:
+        """Do to the directory what was done to the copy."""
+        changed = {item.path for item in self.result.files_changed}
+        for path, content in self._after.items():
+            if content is None and path not in changed:
+                with contextlib.suppress(OSError):
+                    remove_beneath(self._directory, path)
+        for path, content in self._after.items():
+            if content is not None and self._before.get(path) != content:
+                write_beneath(self._directory, path, content)
+        return self.result
