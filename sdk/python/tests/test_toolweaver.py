@@ -236,6 +236,45 @@ def test_tools():
     asyncio.run(main())
 
 
+def test_tools_as_modules():
+    async def main():
+        async def add_numbers(a, b=0):
+            return {"result": a + b}
+
+        def fails():
+            raise ValueError("broken")
+        catalog = ToolCatalog(source="test", version="1.0")
+        catalog.add_tool(ToolDefinition(name="add_numbers", function=add_numbers, description="Add two numbers", parameters=[
+            ToolParameter(name="a", type="integer", required=True), ToolParameter(name="b", type="integer")]))
+        catalog.add_tool(ToolDefinition(name="fails", function=fails, domain="jira"))
+        executor = ProgrammaticToolExecutor(catalog, max_tool_calls=5)
+        got = await executor.execute("""
+            from tools.general.add_numbers import add_numbers, AddNumbersInput
+            made = await add_numbers(AddNumbersInput(a=2, b=3))
+            print(made.result, made.success, made.error)
+        """)
+        assert (got["error"], got["output"]) == (None, "{'result': 5} True None\n")
+        assert [(c["tool"], c["parameters"], c["caller"]["type"]) for c in got["tool_calls"]] == \
+            [("add_numbers", {"a": 2, "b": 3}, "stub_import")]
+        got = await executor.execute("from tools.general import add_numbers, AddNumbersInput\nfrom tools import jira\n"
+                                     "one = await add_numbers(AddNumbersInput(a=1))\nbad = await jira.fails(jira.FailsInput())\n"
+                                     "return [one.result, bad.success, bad.error]")
+        assert (got["error"], got["result"]) == (None, [{"result": 1}, False, "broken"])
+        got = await executor.execute("from tools.general import AddNumbersInput\nAddNumbersInput(b=1)")
+        assert got["error"] == "ValueError: AddNumbersInput: Missing required parameters: ['a']"
+        assert executor.get_tools_directory_tree() == \
+            "tools/\n  general/\n    add_numbers.py\n  jira/\n    fails.py"
+        assert executor.search_tools("TWO") == ["add_numbers"] and executor.stubs_generated
+        executor.sandbox.reset()  # they are there afterwards
+        assert (await executor.execute("from tools.jira import fails\nreturn fails.__name__"))["result"] == "fails"
+        await executor.sandbox.aclose()
+        bare = ProgrammaticToolExecutor(catalog, enable_stubs=False)
+        assert (await bare.execute("import tools"))["error"].startswith("ModuleNotFoundError")
+        assert bare.get_tools_directory_tree() is None
+        await bare.sandbox.aclose()
+    asyncio.run(main())
+
+
 def test_functions_stay_until_reset():
     async def main():
         async with SandboxEnvironment() as sandbox:

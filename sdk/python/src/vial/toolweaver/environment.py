@@ -90,9 +90,9 @@ class SandboxEnvironment:
         """What was printed since the beginning, or the last reset()."""
         return {"stdout": "".join(self._stdout), "stderr": "".join(self._stderr)}
 
-    def preimport(self, module: str) -> None:
-        """Have code find a module without importing it, be it allowed or not."""
-        self._prelude += "import %s\n" % module
+    def prepare(self, code: str) -> None:
+        """Have this run before any other code, with all imports allowed."""
+        self._prelude += code
         self._is_primed = False
 
     def _policy(self) -> Dict[str, Any]:

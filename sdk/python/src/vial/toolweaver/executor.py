@@ -4,12 +4,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import textwrap
 import time
 import uuid
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from ..aio import AsyncSandbox
+from . import stubs
 from .environment import SandboxEnvironment, create_sandbox
 from .models import ResourceLimits
 
@@ -64,8 +66,10 @@ class ProgrammaticToolExecutor:
         timeout: of the code, in seconds.
         max_tool_calls: how many calls one execution may make.
         tool_runner: calls tools that have no `function` of their own: `await f(tool, parameters)`.
-        enable_stubs, stub_dir, use_sandbox: accepted; tools are there without stubs, and nothing
-            runs outside of a sandbox.
+        enable_stubs: code may also `from tools.DOMAIN import NAME, NameInput`, and call
+            `await NAME(NameInput(...))`, which gives an object with result, success and error.
+        stub_dir, use_sandbox: accepted; no files are written for stubs, and nothing runs outside
+            of a sandbox.
     """
 
     def __init__(self, tool_catalog: Catalog, timeout: Union[int, float] = 30,
@@ -91,7 +95,10 @@ class ProgrammaticToolExecutor:
         limits.max_tool_calls = max_tool_calls * 2 + 1000  # ours is counted here, with its own text
         self.sandbox = SandboxEnvironment(limits, client=client) if client \
             else create_sandbox(limits=limits)
-        self.sandbox.preimport("json")
+        self.sandbox.prepare("import json\n")
+        self.stubs_generated = enable_stubs
+        if enable_stubs:
+            self.sandbox.prepare(stubs.prelude(self.tool_catalog.tools.values()))
 
     async def execute(self, code: str, context: Optional[Mapping[str, Any]] = None
                       ) -> Dict[str, Any]:
@@ -106,15 +113,18 @@ class ProgrammaticToolExecutor:
         self.tool_call_log = []
         self.sandbox.limits.max_duration = self.timeout
         names: Dict[str, Any] = dict(context or {})
-        names.update({name: self._wrap(tool) for name, tool in self.tool_catalog.tools.items()})
-        result = await self.sandbox.execute(code, names)
+        for name, tool in self.tool_catalog.tools.items():
+            names[name] = self._wrap(tool, "code_execution")
+            if self.enable_stubs:
+                names[stubs.PREFIX + name] = self._wrap(tool, "stub_import")
+        result = await self.sandbox.execute(textwrap.dedent(code), names)
         return {"output": result.stdout, "result": result.output, "tool_calls": self.tool_call_log,
                 "execution_time": time.monotonic() - start, "execution_id": self.execution_id,
                 "error": None if result.success else _error(result.error_type, result.error)}
 
     # ---- tools ----
 
-    def _wrap(self, tool: Any) -> Callable[..., Any]:
+    def _wrap(self, tool: Any, caller: str) -> Callable[..., Any]:
         async def call(**parameters: Any) -> Any:
             required = {p.name for p in getattr(tool, "parameters", ()) if p.required}
             missing = required - set(parameters)
@@ -124,16 +134,16 @@ class ProgrammaticToolExecutor:
                 raise RuntimeError("Exceeded max tool calls (%d). Consider optimizing your code or "
                                    "increasing the limit." % self.max_tool_calls)
             self.tool_call_count += 1
-            return await self._record(tool, parameters)
+            return await self._record(tool, parameters, caller)
 
         call.__name__ = tool.name
         return call
 
-    async def _record(self, tool: Any, parameters: Dict[str, Any]) -> Any:
+    async def _record(self, tool: Any, parameters: Dict[str, Any], caller: str) -> Any:
         record: Dict[str, Any] = {
             "tool": tool.name, "type": getattr(tool, "type", "function"), "parameters": parameters,
             "timestamp": time.time(),
-            "caller": {"type": "code_execution", "execution_id": self.execution_id,
+            "caller": {"type": caller, "execution_id": self.execution_id,
                        "tool_id": "tool_call_%d" % self.tool_call_count}}
         self.tool_call_log.append(record)
         error = None
@@ -166,11 +176,18 @@ class ProgrammaticToolExecutor:
         return await value if inspect.isawaitable(value) else value
 
     def search_tools(self, query: str) -> List[str]:
-        """Names of tools that contain the words."""
-        return [name for name in self.tool_catalog.tools if query.lower() in name.lower()]
+        """Names of tools that have the words in their name or description."""
+        words = query.lower()
+        return [name for name, tool in self.tool_catalog.tools.items()
+                if words in name.lower()
+                or words in str(getattr(tool, "description", "") or "").lower()]
+
+    def get_tools_directory_tree(self) -> Optional[str]:
+        """The modules that code can import tools from; None without stubs."""
+        return stubs.tree(self.tool_catalog.tools.values()) if self.enable_stubs else None
 
     def cleanup(self) -> None:
-        """Nothing: there are no stubs to remove."""
+        """Nothing: stubs go with their sandbox."""
 
 
 def _error(kind: Optional[str], message: Optional[str]) -> str:
