@@ -183,3 +183,18 @@ def test_no_server(tmp_path):
 def test_a_number_is_not_a_file(sandbox):
     with pytest.raises(TypeError, match="str, bytes or a path, not int"):
         sandbox.run("print(1)", files={"a": 0})
+
+
+def test_a_result_can_be_looked_at(sandbox):
+    """print(result) says what matters, and no megabytes."""
+    code = "print('x' * 5000)\nopen('big', 'wb').write(bytes(1 << 20))"
+    seen = repr(sandbox.run(code, exports=["big"]))
+    assert seen.startswith("Result(ok=True, outcome='exited', exit_code=0, stdout='xxx")
+    assert "... (5001 characters)" in seen and "ExportedFile(path='big', size=1048576" in seen and len(seen) < 2000
+    assert "oom" not in seen and "timed_out" not in seen and "stderr" not in seen
+    assert "timed_out=True" in repr(sandbox.run("while True: pass", timeout=0.2))
+
+
+def test_files_in_a_list(sandbox):
+    with pytest.raises(TypeError, match="files are a dict of names and contents, not list"):
+        sandbox.run("1", files=["a"])

@@ -32,6 +32,8 @@ def read_content(content: Content) -> Union[str, bytes]:
 def file_list(files: Optional[Files]) -> Optional[List[Dict[str, str]]]:
     if not files:
         return None
+    if not isinstance(files, Mapping):
+        raise TypeError("files are a dict of names and contents, not %s" % type(files).__name__)
     made = []
     for path, content in files.items():
         data = read_content(content)

@@ -6,13 +6,14 @@ import base64
 import builtins
 import inspect
 import re
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Type
 
 from .errors import RemoteError
 from .rich import Opaque, Rich
 
 _ERRNO = re.compile(r"\[Errno (\d{1,9})\] (.*?)(?:: ('[^'\\]*'|\"[^\"\\]*\"))?", re.DOTALL)
+SHOWN = 1000  # characters of a text in repr()
 _OF_MORE = (UnicodeDecodeError, UnicodeEncodeError, UnicodeTranslateError)  # made of five things
 
 
@@ -100,7 +101,7 @@ class ExportedFile:
 
     path: str
     size: int
-    content: Optional[bytes] = None
+    content: Optional[bytes] = field(default=None, repr=False)
     error: Optional[str] = None
 
 
@@ -133,7 +134,7 @@ class Network:
                    int(data.get("failed") or 0), refusals)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """All that is known about how a run, or a step of a session, ended.
 
@@ -170,6 +171,16 @@ class Result:
     network: Optional[Network] = None
     raw: Dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     failure: Optional[BaseException] = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """What is worth saying: no more of a text than a line or two, nothing that is as usual."""
+        said = ["ok=%r" % self.ok]
+        for item in fields(self):
+            value = getattr(self, item.name)
+            usual = item.default if item.default_factory is MISSING else item.default_factory()
+            if item.repr and value not in (usual, ""):
+                said.append("%s=%s" % (item.name, _short(value)))
+        return "Result(%s)" % ", ".join(said)
 
     @property
     def ok(self) -> bool:
@@ -244,6 +255,12 @@ class Result:
     def _repr_html_(self) -> Optional[str]:
         shown = self._shown()
         return shown.html if shown else None
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, str) and len(value) > SHOWN:
+        return "%r... (%d characters)" % (value[:SHOWN], len(value))
+    return repr(value)
 
 
 def _parse_export(data: Mapping[str, Any]) -> ExportedFile:
