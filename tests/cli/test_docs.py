@@ -197,4 +197,5 @@ class Readme(cli.Case):
                 done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, text=True,
                                       stderr=subprocess.STDOUT, env=dict(os.environ, PATH=path),
                                       check=False)
-                self.assertEqual(done.stdout, expected)
+                said = re.sub(r"after (\d+)\.\d s", r"after \1 s", done.stdout)  # a busy machine is late
+                self.assertEqual(said, expected)
