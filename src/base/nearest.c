@@ -1,6 +1,7 @@
 #include "base/nearest.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LONGEST_GUESS = 24 };
@@ -58,4 +59,11 @@ const char *nearest_name(const char *word, const char *(*name)(const void *list,
 		}
 	}
 	return best;
+}
+
+const char *nearest_hint(char ret[NEAREST_ROOM], const char *guess, const char *otherwise)
+{
+	(void)snprintf(ret, NEAREST_ROOM, guess ? "; did you mean '%.64s'?" : "%.90s",
+		       guess ? guess : otherwise);
+	return ret;
 }

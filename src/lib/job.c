@@ -1,5 +1,6 @@
 #include "lib/job.h"
 
+#include "base/nearest.h"
 #include "engine/workspace.h"
 #include "lib/environment.h"
 
@@ -88,11 +89,10 @@ static struct environment *open_environment(const struct vial *host, const char 
 
 static int neither(const char *name, struct err *e)
 {
-	const char *guess = runtime_nearest(name);
+	char hint[NEAREST_ROOM];
 
-	return err_set(e, ERR_INVALID, "unknown language or environment '%.40s'%s%s%s", name,
-		       guess ? "; did you mean '" : " (see 'vial env list')", guess ? guess : "",
-		       guess ? "'?" : "");
+	return err_set(e, ERR_INVALID, "unknown language or environment '%.40s'%s", name,
+		       nearest_hint(hint, runtime_nearest(name), " (see 'vial env list')"));
 }
 
 int vial_job_create(struct vial_job **ret, struct vial *host, const char *language,

@@ -65,13 +65,10 @@ static int unknown(struct walk *w, const cyaml_schema_field_t *fields, size_t co
 		   const char *key, size_t line)
 {
 	const char *guess = nearest_name(key, field_name, fields, count);
-	const char *in = w->path[0] ? w->path : "the file";
+	char hint[NEAREST_ROOM];
 
-	if (guess)
-		return err_set(w->e, ERR_INVALID,
-			       "line %zu: %s has no key '%.40s'; did you mean '%s'?", line, in, key,
-			       guess);
-	return err_set(w->e, ERR_INVALID, "line %zu: %s has no key '%.40s'", line, in, key);
+	return err_set(w->e, ERR_INVALID, "line %zu: %s has no key '%.40s'%s", line,
+		       w->path[0] ? w->path : "the file", key, nearest_hint(hint, guess, ""));
 }
 
 static int walk_value(struct walk *w, const cyaml_schema_value_t *schema, yaml_event_type_t type);

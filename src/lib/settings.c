@@ -302,14 +302,12 @@ int settings_set(struct settings *s, const char *key, const char *text, const ch
 		 struct err *e)
 {
 	const struct setting_row *row = settings_find(key);
-	const char *guess = row ? NULL : settings_nearest(key);
+	char hint[NEAREST_ROOM];
 
 	if (row)
 		return set(s, (size_t)(row - setting_rows), text, origin, e);
-	if (guess)
-		return err_set(e, ERR_INVALID, "there is no such setting; did you mean '%s'?",
-			       guess);
-	return err_set(e, ERR_INVALID, "there is no such setting");
+	return err_set(e, ERR_INVALID, "there is no such setting%s",
+		       nearest_hint(hint, settings_nearest(key), ""));
 }
 
 void settings_variable(char ret[64], const struct setting_row *row)

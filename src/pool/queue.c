@@ -3,8 +3,9 @@
  *
  * Each share has a queue of its own, first come first served, and the shares of which somebody
  * waits stand in a ring.  The first of them has as many turns as its weight says, then it goes to
- * the end: what one of them sends cannot delay another by more than one round.  All of it is done
- * in a few steps, however many wait.
+ * the end: what one of them sends cannot delay another by more than one round.  That takes a few
+ * steps, however many wait; a queue is only looked through while some are armed that its first
+ * cannot use.
  *
  * Where there are several shares, one that has much leaves a few sandboxes, some of those that are
  * armed, and half of the free places in the queue to those who may come: whoever has little finds

@@ -72,12 +72,10 @@ const char *runtime_nearest(const char *name)
 
 int runtime_unknown(const char *name, struct err *e)
 {
-	const char *guess = runtime_nearest(name);
+	char hint[NEAREST_ROOM];
 
-	if (guess)
-		return err_set(e, ERR_INVALID, "unknown language '%.40s'; did you mean '%s'?", name,
-			       guess);
-	return err_set(e, ERR_INVALID, "unknown language '%.40s' (see 'vial languages')", name);
+	return err_set(e, ERR_INVALID, "unknown language '%.40s'%s", name,
+		       nearest_hint(hint, runtime_nearest(name), " (see 'vial languages')"));
 }
 
 /* ---- by file --------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 #include "server/request_json.h"
 
 #include "base/base64.h"
+#include "base/nearest.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -429,11 +430,10 @@ static int create_job(struct reader *r)
 	r->f->hint = is_image ? "make one (vial env build NAME --image IMAGE), restart the daemon"
 			      : "GET /v1/environments lists what there is";
 	if (!env && !named && !runtime_find(name)) {
-		const char *guess = runtime_nearest(name);
+		char hint[NEAREST_ROOM];
 
-		return failure_at(r->f, field, "unknown language '%.40s'%s%s%s", name,
-				  guess ? "; did you mean '" : "", guess ? guess : "",
-				  guess ? "'?" : "");
+		return failure_at(r->f, field, "unknown language '%.40s'%s", name,
+				  nearest_hint(hint, runtime_nearest(name), ""));
 	}
 	if (!env)
 		return failure_at(r->f, field,
