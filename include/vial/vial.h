@@ -336,7 +336,7 @@ struct vial_result {
 	uint64_t processes;      /* most at once; 0: not known */
 	double compile_ms;       /* wall time of the compile stage; 0 without one */
 
-	const struct vial_file *changed; /* files created or changed in the workspace */
+	const struct vial_file *changed; /* files created, changed or renamed in the workspace */
 	size_t changed_count;
 	int changed_cut;                 /* there were more than are listed */
 	const struct vial_file *exports;

@@ -21,6 +21,7 @@ from ._steps import Checkpoint
 from .aio import AsyncSandbox, AsyncSession
 from .batch import Batch, Difference, Judged
 from .client import Sandbox, Session
+from .environments import BuildProgress, build_environment
 from .errors import (
     APIError,
     Busy,
@@ -64,9 +65,10 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "APIError", "AsyncSandbox", "AsyncSession", "AsyncSessionFiles", "AsyncStream", "Batch",
-    "Busy", "Call", "ChangedFile", "Checkpoint", "DaemonError", "Denied", "Difference", "Display",
-    "Event", "ExceptionInfo", "ExportedFile", "FileInfo", "Finished", "Frame", "InvalidRequest",
-    "Judged", "Network", "NotFound", "Opaque", "Output", "Refusal", "RemoteError", "RequestTimeout",
-    "Result", "Rich", "Sandbox", "ServerFault", "ServerUnavailable", "Session", "SessionFiles",
-    "Started", "Stream", "TooLarge", "VialError", "default", "run",
+    "BuildProgress", "Busy", "Call", "ChangedFile", "Checkpoint", "DaemonError", "Denied",
+    "Difference", "Display", "Event", "ExceptionInfo", "ExportedFile", "FileInfo", "Finished",
+    "Frame", "InvalidRequest", "Judged", "Network", "NotFound", "Opaque", "Output", "Refusal",
+    "RemoteError", "RequestTimeout", "Result", "Rich", "Sandbox", "ServerFault",
+    "ServerUnavailable", "Session", "SessionFiles", "Started", "Stream", "TooLarge", "VialError",
+    "build_environment", "default", "run",
 ]

@@ -62,13 +62,13 @@ class Command:
         try:
             answer = json.loads(out)
         except ValueError:
-            raise _failure(process.returncode, err.decode("utf-8", "replace").strip()) from None
+            raise failure(process.returncode, err.decode("utf-8", "replace").strip()) from None
         if not isinstance(answer, dict):
             raise ServerFault(500, "bug", "vial run printed no object")
         return answer
 
 
-def _failure(status: int, text: str) -> VialError:
+def failure(status: int, text: str) -> VialError:
     """What the command said, without its name and its advice."""
     text = text[len("vial: "):] if text.startswith("vial: ") else text
     text = text.split("\nTry 'vial", 1)[0] or "vial run ended with %d" % status
