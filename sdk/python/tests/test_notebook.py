@@ -17,12 +17,18 @@ CELLS = [
     "session.run('''\nimport matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()\n''')",
     "session.run('6 * 7').value",
     "async with vial.AsyncSandbox().session() as other:\n    answer = await other.run('1/0')\nanswer.exception.type",
+    "session.run('print(1)\\nfor n in (1, 2):\\n    plt.plot([n, 2])\\n    plt.show()\\n40 + 2')",
+    "session.run('1/0')",
+    "vial.run('while True: pass', timeout=0.2)",
+    "vial.run('pass')",
     "session.close()",
 ]
 
 
 def outputs(cell, kind):
-    """The forms of this kind that a cell has shown."""
+    """The forms of this kind that a cell has shown; "stdout" and "stderr" are what it printed."""
+    if kind in ("stdout", "stderr"):
+        return "".join(out["text"] for out in cell["outputs"] if out.get("name") == kind)
     return [out["data"][kind] for out in cell["outputs"] if kind in out.get("data", {})]
 
 
@@ -39,9 +45,14 @@ def test_a_plot_and_a_table(sandbox, tmp_path, monkeypatch):
     # This very Python, whatever kernels are installed.
     manager.km.kernel_spec.argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     manager.execute(env=dict(os.environ))
-    _, table, plot, value, failed, _ = notebook.cells
+    _, table, plot, value, failed, several, error, timeout, nothing, _ = notebook.cells
     assert "<td>Oslo</td>" in outputs(table, "text/html")[0]
     assert base64.b64decode(outputs(plot, "image/png")[0]).startswith(b"\x89PNG")
     assert outputs(value, "text/plain") == ["42"]
     assert outputs(failed, "text/plain") == ["'ZeroDivisionError'"]
+    assert outputs(several, "stdout") == "1\n" and len(outputs(several, "image/png")) == 2
+    assert outputs(several, "text/plain")[-1] == "42"
+    assert outputs(error, "stderr").endswith("ZeroDivisionError: division by zero\n") and not outputs(error, "stdout")
+    assert outputs(timeout, "stderr") == "TimeoutError: the program ran out of time (timeout)\n"
+    assert outputs(nothing, "text/plain")[0].startswith("Result(ok=True")
     nbformat.validate(notebook)

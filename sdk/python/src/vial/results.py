@@ -6,6 +6,7 @@ import base64
 import builtins
 import inspect
 import re
+import sys
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Type
 
@@ -238,6 +239,34 @@ class Result:
         return "Ended", self.outcome
 
     # ---- notebooks ----
+
+    def _ipython_display_(self) -> None:
+        """As a notebook shows its own code: what was printed, shown, returned and raised."""
+        from IPython.display import display
+
+        sys.stdout.write(self.stdout)
+        sys.stderr.write(self.stderr + self._trouble())
+        shown: List[Any] = list(self.displays)
+        if self.rich is not None and (len(self.rich) or isinstance(self.value, Opaque)):
+            shown.append(self.rich)
+        elif self.value is not None:
+            shown.append(self.value)
+        for item in shown:
+            display(item)
+        if not shown and not self.stdout and not self.stderr and self.ok:
+            display({"text/plain": repr(self)}, raw=True)
+
+    def _trouble(self) -> str:
+        """What went wrong, so far as the program has not said it."""
+        told = self.exception.traceback.rstrip() + "\n" if self.exception is not None else ""
+        if told.strip() in self.stderr:
+            told = ""
+        if not self.ok and (self.timed_out or self.oom or not (told or self.stderr)):
+            try:
+                self.check()
+            except Exception as why:
+                told += "%s: %s\n" % (type(why).__name__, why)
+        return told
 
     def _shown(self) -> Optional[Rich]:
         if self.rich is not None and len(self.rich):
