@@ -39,6 +39,9 @@ struct graft {
 	struct graft_plan plan;
 	struct holds holds;
 	struct tracee guest;
+	struct family family;
+	pid_t born[2 * BRANCHES_MAX]; /* branches and go-betweens */
+	size_t born_count;
 	struct tracee branches[BRANCHES_MAX];
 	size_t branch_count;
 	struct tracee *moved; /* the branch that has the guest's memory; NULL: none yet */
@@ -120,6 +123,10 @@ static int prepare_guest(struct graft *g, struct err *e)
 		  TRACE_CALL(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, AT(pair)));
 	trace_add(&g->batch, "thread", TRACE_CALL(prctl, PR_GET_TID_ADDRESS, AT(tid_at)));
 	trace_add(&g->batch, "dumpable", TRACE_CALL(prctl, PR_GET_DUMPABLE));
+	for (size_t i = 0; i < g->holds.left_count; i++)
+		trace_add(&g->batch, "shared memory",
+			  TRACE_CALL(madvise, g->holds.left[i].at, g->holds.left[i].len,
+				     MADV_DONTFORK));
 	if (run(g, &g->guest, e) < 0 ||
 	    trace_read(&g->guest, &s, g->scratch, offsetof(struct scratch, control), e) < 0)
 		return -1;
@@ -135,6 +142,19 @@ static int prepare_guest(struct graft *g, struct err *e)
 	return 0;
 }
 
+/* Memory that no branch has is the guest's, and its copies'. */
+static int restore_memory(struct graft *g, struct err *e)
+{
+	for (size_t i = 0; i < g->holds.left_count; i++)
+		if (trace_do(NULL, &g->guest, "shared memory",
+			     TRACE_CALL(madvise, g->holds.left[i].at, g->holds.left[i].len,
+					MADV_DOFORK),
+			     e) < 0)
+			return -1;
+	return trace_do(NULL, &g->guest, "memory",
+			TRACE_CALL(munmap, g->scratch, sizeof(struct scratch)), e);
+}
+
 /* As if nothing had been.  What cannot be put right ends with us. */
 static int restore_guest(struct graft *g, struct err *e)
 {
@@ -145,8 +165,7 @@ static int restore_guest(struct graft *g, struct err *e)
 	if (g->scratch &&
 	    (trace_do(NULL, &g->guest, "dumpable",
 		      TRACE_CALL(prctl, PR_SET_DUMPABLE, g->holds.is_dumpable), e) < 0 ||
-	     trace_do(NULL, &g->guest, "memory",
-		      TRACE_CALL(munmap, g->scratch, sizeof(struct scratch)), e) < 0))
+	     restore_memory(g, e) < 0))
 		return -1;
 	return trace_release(&g->guest, e);
 }
@@ -297,6 +316,8 @@ static int arrange_fds(struct graft *g, struct tracee *t, const int *far, size_t
 	foresee(g, room, count + 1);
 	for (size_t i = 0; i < g->holds.count; i++) {
 		const struct hold *hold = &g->holds.items[i];
+		if (hold->is_left)
+			continue;
 		if (hold->stream < 0) {
 			if (open_again(g, t, hold, (uint64_t)room[count], e) < 0)
 				return -1;
@@ -311,6 +332,8 @@ static int arrange_fds(struct graft *g, struct tracee *t, const int *far, size_t
 	for (size_t i = 0; i <= g->holds.count; i++) { /* what is between them */
 		bool is_last = i == g->holds.count;
 		uint64_t fd = is_last ? UINT32_MAX : (uint64_t)g->holds.items[i].fd;
+		if (!is_last && g->holds.items[i].is_left)
+			continue;
 		if (make_room(g, t, 1, 0, e) < 0)
 			return -1;
 		if (fd > next)
@@ -412,6 +435,7 @@ static int make_branch(struct graft *g, int ret_pidfds[2], bool is_moved, const 
 		return err_set(e, ERR_BUG, "branch: %zu descriptors", count);
 	if (trace_clone(&between, &g->guest, TRACE_CALL(clone, CLONE_VM | CLONE_PARENT), e) < 0)
 		return -1;
+	g->born[g->born_count++] = between.pid;
 	ret_pidfds[1] = pidfd_open(between.pid, 0);
 	int done = await_seal(fds[GRAFT_GATE], e);
 	if (done == 0)
@@ -422,6 +446,7 @@ static int make_branch(struct graft *g, int ret_pidfds[2], bool is_moved, const 
 	if (done < 0)
 		return -1;
 	g->branch_count++;
+	g->born[g->born_count++] = branch->pid;
 	if (is_moved)
 		g->moved = branch;
 	ret_pidfds[0] = pidfd_open(branch->pid, 0);
@@ -444,6 +469,10 @@ static int take_over(struct graft *g, struct tracee *t, struct err *e)
 		if (trace_write(t, g->tid_at, &number, sizeof(number), e) < 0)
 			return -1;
 	}
+	for (size_t i = 0; i < g->holds.left_count; i++)
+		if (trace_do(NULL, t, "shared memory",
+			     TRACE_CALL(munmap, g->holds.left[i].at, g->holds.left[i].len), e) < 0)
+			return -1;
 	return trace_do(NULL, t, "memory", TRACE_CALL(munmap, g->scratch, sizeof(struct scratch)),
 			e);
 }
@@ -458,6 +487,7 @@ static int commit(struct graft *g, struct err *e)
 		    0)
 		return -1;
 	trace_kill(&g->guest);
+	family_kill(&g->family);
 	if (!g->moved)
 		return 0;
 	return take_over(g, g->moved, e) < 0 ? -1 : trace_release(g->moved, e);
@@ -511,7 +541,10 @@ static bool serve(struct graft *g, int channel, struct err *e)
 /* It may be looked at while the keeper looks for others; it is touched when there are none. */
 static int prepare(struct graft *g, int channel, struct err *e)
 {
-	struct graft_message msg = { .kind = GRAFT_STOPPED };
+	struct graft_message msg = {
+		.kind = GRAFT_STOPPED,
+		.processes = 1 + (uint32_t)g->family.count + g->family.dead,
+	};
 	int fds[GRAFT_FDS_MAX];
 	size_t count;
 
@@ -530,14 +563,18 @@ static bool graft(struct graft *g, int channel, struct err *why)
 {
 	struct err e;
 
-	if (trace_stop(&g->guest, g->plan.pid, why) < 0)
+	if (g->plan.has_copies ? family_stop(&g->family, &g->guest, g->plan.pid, why) < 0
+			       : trace_stop(&g->guest, g->plan.pid, why) < 0)
 		return false;
+	g->plan.pid = g->guest.pid;
 	if (prepare(g, channel, why) == 0 && serve(g, channel, why))
 		return true;
 	for (size_t i = 0; i < g->branch_count; i++)
 		trace_kill(&g->branches[i]);
 	if (restore_guest(g, &e) < 0)
 		trace_kill(&g->guest);
+	family_thaw(&g->family);
+	family_await(&g->family, g->born, g->born_count);
 	return false;
 }
 
@@ -557,13 +594,16 @@ int graft_main(int channel)
 		close_all(fds, count);
 		if (msg.kind != GRAFT_BEGIN)
 			return 1;
-		one = (struct graft){ .plan = msg.plan, .pair = { -1, -1 }, .near = -1 };
+		one = (struct graft){
+			.plan = msg.plan, .family.first = -1, .pair = { -1, -1 }, .near = -1
+		};
 		if (!graft(&one, channel, &why)) {
 			answer.kind = GRAFT_FAILED;
 			answer.err = why;
 		}
 		closep(&one.near);
 		holds_done(&one.holds);
+		family_done(&one.family);
 		tell(channel, &answer, NULL, 0);
 		if (answer.kind == GRAFT_FAILED)
 			break;

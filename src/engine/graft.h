@@ -17,6 +17,9 @@
  * guest as its caller sees it, has that very memory and no copy.  The guest is as it was until the
  * keeper says that it shall end: then the branches go on, and it is killed.  So nobody lives in
  * the sandbox above theirs but its pid 1, and no branch is above another.
+ *
+ * A guest that keeps copies of itself (src/guest/rewind) is several processes.  All of them are
+ * stopped; branches are made of the one that runs the program, and the others end with it.
  */
 #include "base/err.h"
 #include "engine/cgroup.h"
@@ -35,15 +38,19 @@ enum graft_fd { /* of a branch */
 
 enum { GRAFT_STREAMS = 4, GRAFT_PATH = 112 }; /* GRAFT_IN to GRAFT_CONTROL */
 
+/* Memory files of this name hold what a guest knows about its copies.  No branch has them. */
+#define GRAFT_LEFT_BEHIND "vial-rewind"
+
 struct graft_plan {
 	pid_t pid;
+	bool has_copies;              /* and is the process that looks after them */
 	ino_t streams[GRAFT_STREAMS]; /* what the guest has of these */
 	char workspace[GRAFT_PATH];
 };
 
 enum graft_kind {
 	GRAFT_BEGIN,   /* to the grafter: stop this guest */
-	GRAFT_STOPPED, /* from it */
+	GRAFT_STOPPED, /* from it: so many processes are */
 	GRAFT_PREPARE, /* to it: it is alone.  No call is made for it before: who has its memory,
 			* too, could put others in their place */
 	GRAFT_BRANCH,  /* to it: make one, with the descriptors above.  From it: done, with two
@@ -57,6 +64,7 @@ struct graft_message {
 	enum graft_kind kind;
 	union {
 		struct graft_plan plan;  /* GRAFT_BEGIN */
+		uint32_t processes;      /* GRAFT_STOPPED: also dead ones, not waited for */
 		struct {                 /* GRAFT_BRANCH */
 			uint32_t number; /* which it is, of the caller's choice */
 			bool is_moved;   /* it has the guest's memory itself, which is let go of by

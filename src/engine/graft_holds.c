@@ -31,8 +31,10 @@ DEFINE_CLEANUP(FILE *, close_text)
 
 enum { MEM_MAJOR = 1 }; /* null, zero, full, random, urandom */
 
+static const char left_behind[] = "/memfd:" GRAFT_LEFT_BEHIND " (deleted)";
+
 /* A file of a few lines, at once: the kernel makes it anew for whoever asks in pieces. */
-static int read_text(char *ret, size_t size, pid_t pid, const char *name, struct err *e)
+int holds_read_text(char *ret, size_t size, pid_t pid, const char *name, struct err *e)
 {
 	char path[64];
 
@@ -82,7 +84,7 @@ int holds_check_threads(const struct graft_plan *plan, struct err *e)
 {
 	char text[4096];
 
-	if (read_text(text, sizeof(text), plan->pid, "status", e) < 0)
+	if (holds_read_text(text, sizeof(text), plan->pid, "status", e) < 0)
 		return -1;
 	const char *number = find_line(text, "Threads:");
 	long threads = number ? strtol(number, NULL, 10) : 0;
@@ -104,7 +106,16 @@ static bool is_table(int root, const char *path, unsigned long inode)
 	       statvfs(by_number, &fs) == 0 && (fs.f_flag & ST_RDONLY);
 }
 
-static int check_memory(int root, const struct graft_plan *plan, struct err *e)
+/* Not what can be executed: calls are made by an instruction that the guest waits at. */
+static bool leave(struct holds *h, const char *path, const char *perms, uint64_t at, uint64_t end)
+{
+	if (strcmp(path, left_behind) != 0 || perms[2] == 'x' || h->left_count == REGIONS_MAX)
+		return false;
+	h->left[h->left_count++] = (struct region){ at, end - at };
+	return true;
+}
+
+static int check_memory(struct holds *h, int root, const struct graft_plan *plan, struct err *e)
 {
 	static char buffer[16384];
 	char name[40];
@@ -118,15 +129,16 @@ static int check_memory(int root, const struct graft_plan *plan, struct err *e)
 	(void)setvbuf(f, buffer, _IOFBF, sizeof(buffer));
 	while (getline(&line, &size, f) > 0) {
 		char perms[5] = "";
-		unsigned long inode = 0;
+		unsigned long from = 0, to = 0, inode = 0;
 		int at = 0;
-		if (sscanf(line, "%*s %4s %*s %*s %lu %n", perms, &inode, &at) < 2)
+		if (sscanf(line, "%lx-%lx %4s %*s %*s %lu %n", &from, &to, perms, &inode, &at) < 4)
 			return err_set(e, ERR_BUG, "maps: %.100s", line);
 		if (perms[3] != 's')
 			continue;
 		line[strcspn(line, "\n")] = '\0';
 		const char *path = line[at] ? line + at : "anonymous";
-		if (perms[1] == 'w' || !is_table(root, path, inode))
+		if (!leave(h, path, perms, from, to) &&
+		    (perms[1] == 'w' || !is_table(root, path, inode)))
 			return err_set(e, ERR_DENIED,
 				       "memory is mapped as shared (%.100s), and branches have "
 				       "none in common",
@@ -151,7 +163,7 @@ static int read_info(struct hold *hold, pid_t pid, struct err *e)
 	char name[40], text[4096];
 
 	(void)snprintf(name, sizeof(name), "fdinfo/%d", hold->fd);
-	if (read_text(text, sizeof(text), pid, name, e) < 0)
+	if (holds_read_text(text, sizeof(text), pid, name, e) < 0)
 		return -1;
 	const char *offset = find_line(text, "pos:"), *flags = find_line(text, "flags:");
 	const char *count = find_line(text, "eventfd-count:"), *id = find_line(text, "eventfd-id:");
@@ -222,6 +234,9 @@ static int read_hold(struct holds *h, int root, int dir, const char *name,
 	if (add(h, (int)strtol(name, NULL, 10), &hold, e) < 0 || read_info(hold, plan->pid, e) < 0)
 		return -1;
 	hold->stream = find_stream(plan, target);
+	hold->is_left = strcmp(target, left_behind) == 0;
+	if (hold->is_left)
+		return 0;
 	if (strcmp(target, "anon_inode:[eventfd]") == 0)
 		return read_event(h, hold, target, e);
 	return hold->stream >= 0 ? 0 : read_file(hold, root, dir, name, target, e);
@@ -270,7 +285,7 @@ int holds_read(struct holds *ret, const struct graft_plan *plan, struct err *e)
 	*ret = (struct holds){ .count = 0 };
 	if (root < 0)
 		return -1;
-	if (check_memory(root, plan, e) < 0 || read_descriptors(ret, root, plan, e) < 0 ||
+	if (check_memory(ret, root, plan, e) < 0 || read_descriptors(ret, root, plan, e) < 0 ||
 	    read_cwd(ret, plan, e) < 0) {
 		holds_done(ret);
 		return -1;

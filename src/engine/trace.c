@@ -205,6 +205,30 @@ int trace_stop(struct tracee *ret, pid_t pid, struct err *e)
 	return -1;
 }
 
+int trace_freeze(struct tracee *ret, pid_t pid, struct err *e)
+{
+	struct tracee t = { .pid = pid };
+
+	if (ask(PTRACE_SEIZE, pid, 0, OPTIONS) < 0) /* EPERM: also of the dead */
+		return errno == EPERM || errno == ESRCH
+			       ? err_set(e, ERR_GONE, "the interpreter died")
+			       : err_sys(e, "trace");
+	(void)ask(PTRACE_INTERRUPT, pid, 0, 0); /* fails for the dying alone, whose end is next */
+	if (await_stop(&t, e) < 0) {
+		trace_thaw(&t);
+		return -1;
+	}
+	*ret = t;
+	return 0;
+}
+
+void trace_thaw(struct tracee *t)
+{
+	if (t->pid > 0)
+		(void)ask(PTRACE_DETACH, t->pid, 0, 0);
+	t->pid = 0;
+}
+
 /* ---- calls ----------------------------------------------------------------------------- */
 
 /* A step over the instruction is one stop; the way in and the way out would be two. */

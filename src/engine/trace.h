@@ -31,6 +31,10 @@ bool trace_is_possible(struct err *e); /* here and for us; else why not */
 /* Stop it where it waits.  ERR_BUSY: it is at work. */
 int trace_stop(struct tracee *ret, pid_t pid, struct err *e) MUST_USE;
 
+/* Stop it wherever it is, only so that it does nothing; and let it go on.  ERR_GONE: it is dead. */
+int trace_freeze(struct tracee *ret, pid_t pid, struct err *e) MUST_USE;
+void trace_thaw(struct tracee *t); /* none is fine */
+
 /* What it answers, as the kernel has it: negative errors.  -1 with *e: it was lost. */
 struct trace_call {
 	long nr;

@@ -211,34 +211,37 @@ static int open_copies(struct branches *b, struct err *e)
 	return 0;
 }
 
-/* It is stopped: nobody inside can start another from here on. */
-static int check_alone(const struct branches *b, struct err *e)
+/* All that are stopped are all there are: nobody inside can start another from here on. */
+static int check_alone(const struct branches *b, uint64_t stopped, struct err *e)
 {
 	struct cgroup_usage usage;
 
 	if (cgroup_usage(&usage, b->origin->cgroup, e) < 0)
 		return -1;
-	if (usage.processes > 1)
+	if (usage.processes > stopped)
 		return err_set(e, ERR_DENIED,
 			       "child processes are running, or not waited for: %llu",
-			       (unsigned long long)usage.processes - 1);
+			       (unsigned long long)(usage.processes - stopped));
 	return 0;
 }
 
-static int make_slots(struct branches *b, struct err *e)
+static int make_slots(struct branches *b, uint32_t stopped, struct err *e)
 {
 	const struct graft_message prepare = { .kind = GRAFT_PREPARE };
 	struct box_above above = { .box = b->origin->box };
 
-	if (check_alone(b, e) < 0 || open_copies(b, e) < 0 ||
+	if (check_alone(b, stopped, e) < 0 || open_copies(b, e) < 0 ||
 	    message_send(b->channel, &prepare, sizeof(prepare), NULL, 0, e) < 0)
 		return -1;
 	memcpy(above.copies, b->copies, sizeof(above.copies));
 	/* The first is made last: it needs no copy, and is there at once when the others are. */
-	for (unsigned i = b->fork.count; i-- > 0;)
+	for (unsigned i = b->fork.count; i-- > 0;) {
 		if (cell_create_below(&b->cells[i], b, b->origin, b->fork.first + i, &b->fork.arm,
 				      &above, e) < 0)
 			return err_context(e, "a branch's sandbox");
+		if (b->origin->is_guarded)
+			cell_guard(b->cells[i]); /* it will keep copies, too */
+	}
 	return 0;
 }
 
@@ -306,7 +309,7 @@ static void on_channel(struct watch *w, uint32_t events)
 	}
 	switch (msg.kind) {
 	case GRAFT_STOPPED:
-		done = b->why.code == ERR_NONE ? make_slots(b, &e) : 0;
+		done = b->why.code == ERR_NONE ? make_slots(b, msg.processes, &e) : 0;
 		break;
 	case GRAFT_BRANCH:
 		done = take_branch(b, msg.branch.number, fds, count, &e);
@@ -361,6 +364,7 @@ static int send_plan(struct branches *b, struct err *e)
 	struct graft_message msg = { .kind = GRAFT_BEGIN };
 
 	msg.plan.pid = keeper_pid(origin->guest.pidfd);
+	msg.plan.has_copies = origin->is_guarded;
 	memcpy(msg.plan.streams, origin->streams, sizeof(msg.plan.streams));
 	if ((size_t)snprintf(msg.plan.workspace, sizeof(msg.plan.workspace), "%s",
 			     origin->nest->job->workdir) >= sizeof(msg.plan.workspace))

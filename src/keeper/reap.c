@@ -16,34 +16,66 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 enum { KNOWN_MAX = 3 * KEEPER_CELLS_MAX, PATIENCE_MS = 64, TRIES = 40 };
 
+/* As linux/pidfd.h has it from Linux 6.15 on. */
+struct exit_info {
+	uint64_t mask, cgroup;
+	uint32_t ids[11];
+	int32_t status;
+};
+#define GET_INFO  _IOWR(0xff, 11, struct exit_info)
+#define INFO_EXIT (1u << 3)
+
+/* Branches of a guest that keeps copies of itself are not our children (engine/graft_family.c): the
+ * pid 1 above them waits for them, and the kernel tells us how they ended, if it is new enough. */
+static bool read_status(int pidfd, int *ret)
+{
+	for (int i = 0; i < PATIENCE_MS; i++) {
+		struct exit_info info = { .mask = INFO_EXIT };
+		if (ioctl(pidfd, GET_INFO, &info) < 0)
+			return false;
+		*ret = info.status;
+		if (info.mask & INFO_EXIT)
+			return true;
+		(void)poll(NULL, 0, 1); /* it is about to be waited for */
+	}
+	return false;
+}
+
 bool keeper_reap(int *pidfd, int *exit_code, int *sig, struct rusage *ret)
 {
 	siginfo_t info = { 0 };
 	struct rusage usage = { 0 };
-	int code = -1, signal = 0;
+	int code = -1, signal = 0, status;
 
 	/* The raw call also tells what was used; libc's does not. */
 	while (syscall(SYS_waitid, P_PIDFD, *pidfd, &info, WEXITED | __WALL, &usage) < 0)
 		if (errno != EINTR)
 			break;
-	(void)close(take_fd(pidfd));
+	bool is_known = info.si_pid != 0;
 	if (info.si_code == CLD_EXITED)
 		code = info.si_status;
 	else
 		signal = info.si_status;
+	if (!is_known && read_status(*pidfd, &status)) {
+		is_known = true;
+		code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+		signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	}
+	(void)close(take_fd(pidfd));
 	if (exit_code)
 		*exit_code = code;
 	if (sig)
 		*sig = signal;
 	if (ret)
 		*ret = usage;
-	return info.si_pid != 0;
+	return is_known;
 }
 
 /* ---- strangers ------------------------------------------------------------------------- */

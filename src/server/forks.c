@@ -79,13 +79,9 @@ static int greet(struct session *s, const struct session_fork *fork, struct err 
 {
 	auto_buf struct buf order = BUF_INIT(128);
 
-	if (fork->is_deterministic && session_takes_words(s))
-		return 0;
 	if (session_takes_words(s)) {
-		buf_printf(&order, "%llu", (unsigned long long)++s->interpreter->last_number);
-		buf_add_char(&order, '\0'); /* nobody waits for its answer */
-		buf_add_str(&order, "RANDOM=$SRANDOM");
-		buf_add_char(&order, '\0');
+		buf_printf(&order, "forked 0 %d", !fork->is_deterministic);
+		buf_add(&order, "\0", 2); /* the end of one word, and another */
 	} else {
 		buf_printf(&order, "{\"op\":\"forked\",\"reseed\":%s}\n",
 			   fork->is_deterministic ? "false" : "true");
@@ -172,8 +168,6 @@ static int check(const struct session *s, struct failure *f)
 	f->status = 409;
 	if (!rt->can_fork)
 		return err_set(&f->err, ERR_INVALID, "a running %s cannot be forked", rt->title);
-	if (s->options.rewind)
-		return err_set(&f->err, ERR_INVALID, "a session with rewind cannot be forked");
 	f->status = 0;
 	return session_has_room(s, f);
 }

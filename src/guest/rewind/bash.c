@@ -2,6 +2,7 @@
  * bash - a builtin for the driver in Bash: `enable -f rewind.so __vial_rewind`.
  *
  *   __vial_rewind start FD UNDO FILES
+ *   __vial_rewind restart                in a branch
  *   __vial_rewind begin ID               false: it has run, and is no more
  *   __vial_rewind covered                whether the step can be taken back
  *   __vial_rewind done NAME              that variable is why not, or empty
@@ -65,6 +66,8 @@ static int run(struct words *list)
 		word[i] = list->word->text;
 	if (strcmp(word[0], "start") == 0)
 		vial_rewind_start((int)number(word[1]), (unsigned)number(word[2]), number(word[3]));
+	else if (strcmp(word[0], "restart") == 0)
+		vial_rewind_restart();
 	else if (strcmp(word[0], "begin") == 0)
 		return vial_rewind_begin(number(word[1]), NULL);
 	else if (strcmp(word[0], "covered") == 0)

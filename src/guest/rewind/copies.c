@@ -1,7 +1,9 @@
 #include "guest/rewind/copies.h"
 
 #include "base/own.h"
+#include "engine/graft.h"
 #include "guest/rewind/forker.h"
+#include "guest/rewind/shed.h"
 #include "guest/rewind/snapshot.h"
 
 #include <dirent.h>
@@ -22,7 +24,8 @@
  */
 static const char newest_score[] = "500", active_score[] = "550", old_score[] = "1000";
 
-struct shared *shared;
+static struct shared nobodys;
+struct shared *shared = &nobodys;
 
 static void set_score(pid_t pid, const char *score)
 {
@@ -225,19 +228,22 @@ bool copy_is_alive(pid_t pid)
 /* Kill all of the sandbox but its first process, ourselves and the copies; how many there were. */
 static unsigned kill_others(void)
 {
-	DIR *dir = opendir("/proc");
-	const struct dirent *entry;
+	/* Not opendir(), which allocates (shed.h). */
+	static _Alignas(struct dirent64) char text[4096];
+	auto_close int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	unsigned count = 0;
+	ssize_t n;
 
-	while (dir && (entry = readdir(dir))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (pid <= 1 || pid == getpid() || by_pid(pid) || !copy_is_alive(pid))
-			continue;
-		(void)kill(pid, SIGKILL);
-		count++;
-	}
-	if (dir)
-		(void)closedir(dir);
+	while (fd >= 0 && (n = getdents64(fd, text, sizeof(text))) > 0)
+		for (const char *at = text; at < text + n;) {
+			const struct dirent64 *entry = (const void *)at;
+			pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+			at += entry->d_reclen;
+			if (pid <= 1 || pid == getpid() || by_pid(pid) || !copy_is_alive(pid))
+				continue;
+			(void)kill(pid, SIGKILL);
+			count++;
+		}
 	return count;
 }
 
@@ -332,22 +338,32 @@ static void supervise(void)
 	}
 }
 
-int copies_start(void)
+/* In a memory file, so that a fork from outside knows it by its name (engine/graft.h). */
+static void *map_shared(void)
 {
-	static struct shared nobodys;
-	void *memory = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	auto_close int fd = memfd_create(GRAFT_LEFT_BEHIND, MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, sizeof(*shared)) < 0)
+		return MAP_FAILED;
+	return mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
+int copies_start(bool is_branch)
+{
+	void *memory = map_shared();
 
 	shared = memory == MAP_FAILED ? &nobodys : memory;
+	*shared = (struct shared){ .supervisor = getpid() };
 	if (memory == MAP_FAILED || !forker_can_copy() ||
 	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return -1;
-	shared->supervisor = getpid();
 	pid_t pid = forker_fork();
 	if (pid < 0)
 		return -1;
 	if (pid > 0) {
 		active = pid;
+		if (is_branch)
+			shed_memory();
 		supervise();
 	}
 	set_score(getpid(), active_score);

@@ -48,8 +48,9 @@ struct shared {
 };
 extern struct shared *shared;
 
-/* Make the caller a supervisor, which never returns; who returns is its child, the active one. */
-int copies_start(void);
+/* Make the caller a supervisor, which never returns; who returns is its child, the active one.
+ * `is_branch`: it has been a session's before, and nothing is left of the copies of then. */
+int copies_start(bool is_branch);
 
 /* Returns twice: in the active one its place, or NULL and errno when there can be none; and in the
  * copy, when that has been told to go on as the session. */

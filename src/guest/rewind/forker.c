@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -21,7 +22,8 @@ static struct {
 } ruby;
 
 static pid_t (**instead)(void); /* what guest/preload.c does for fork() */
-static pid_t forked;            /* by Ruby: what libc's part of it returned */
+static pid_t forked;            /* by Ruby: what libc's part of it returned, */
+static int why_not;             /* and errno */
 
 /* A symbol as a pointer of whatever type. */
 static void look_up(void *ret, const char *name)
@@ -62,21 +64,32 @@ static pid_t ruby_fork(pid_t (*part)(void))
 	int state = 0;
 
 	forked = -1;
+	why_not = EAGAIN;
 	*instead = part;
 	value result = ruby.protect(call_fork, 0, &state);
 	*instead = NULL;
 	if (state != 0) {
 		ruby.set_errinfo(result); /* nil: nothing is on its way any more */
-		errno = EAGAIN;
+		errno = why_not;
 		return -1;
 	}
 	return forked;
 }
 
+/* Ruby tries again by itself after some errors, and would really fork then. */
+static pid_t ended(pid_t pid)
+{
+	forked = pid;
+	why_not = errno;
+	if (pid < 0)
+		errno = EPERM;
+	return pid;
+}
+
 static pid_t plain_part(void)
 {
 	*instead = NULL;
-	return forked = fork();
+	return ended(fork());
 }
 
 /*
@@ -113,7 +126,19 @@ static pid_t away(void)
 static pid_t away_part(void)
 {
 	*instead = NULL;
-	return forked = away();
+	return ended(away());
+}
+
+static int awaited;
+
+static pid_t await_part(void)
+{
+	struct pollfd p = { awaited, POLLIN, 0 };
+
+	*instead = NULL;
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
+	return ended(-1);
 }
 
 pid_t forker_fork(void)
@@ -124,4 +149,11 @@ pid_t forker_fork(void)
 pid_t forker_fork_away(void)
 {
 	return ruby.process ? ruby_fork(away_part) : away();
+}
+
+void forker_await(int fd)
+{
+	awaited = fd;
+	if (forker_can_copy() && ruby.process)
+		(void)ruby_fork(await_part);
 }

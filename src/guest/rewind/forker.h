@@ -13,3 +13,7 @@ pid_t forker_fork(void);
 /* The same, but the child's parent is whoever is the subreaper: wait() of the program must not
  * find it. */
 pid_t forker_fork_away(void);
+
+/* Until something can be read there.  Whoever is copied from outside meanwhile (engine/graft.h) is
+ * in the middle of a fork, which then fails: so Ruby has no timer that a copy would lack. */
+void forker_await(int fd);

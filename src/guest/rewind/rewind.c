@@ -2,6 +2,7 @@
 
 #include "base/own.h"
 #include "guest/rewind/copies.h"
+#include "guest/rewind/forker.h"
 #include "guest/rewind/snapshot.h"
 
 #include <errno.h>
@@ -282,5 +283,20 @@ PUBLIC void vial_rewind_start(int fd, unsigned undo_steps, unsigned long long fi
 {
 	channel = fd;
 	undo_max = undo_steps < UNDO_MAX ? undo_steps : UNDO_MAX;
-	is_off = snapshot_start(files_max) < 0 || copies_start() < 0;
+	is_off = snapshot_start(files_max) < 0 || copies_start(false) < 0;
+}
+
+PUBLIC void vial_rewind_restart(void)
+{
+	reason[0] = '\0';
+	covered_by = 0;
+	if (is_off)
+		return;
+	snapshot_forget();
+	is_off = copies_start(true) < 0;
+}
+
+PUBLIC void vial_rewind_await(int fd)
+{
+	forker_await(fd);
 }

@@ -15,6 +15,12 @@
  * interpreter that cannot be copied stays what it is, and says so after each step. */
 void vial_rewind_start(int fd, unsigned undo_steps, unsigned long long files_max);
 
+/* In a branch, first of all: the same once more.  What could be gone back to ended with it. */
+void vial_rewind_restart(void);
+
+/* Before a branch is made of it: until the next message is there, in Ruby as a copy has to be. */
+void vial_rewind_await(int fd);
+
 /* Before a step.  `why`: the driver knows why it cannot be copied, or NULL.  0: it may run; 1: it
  * has run, and is no more; this is another process now. */
 int vial_rewind_begin(unsigned long long step, const char *why);

@@ -5,6 +5,7 @@
 #include "guest/rewind/snapshot.h"
 
 #include "base/own.h"
+#include "engine/graft.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -233,7 +234,7 @@ static bool is_same(const struct entry *known, const struct stat *now)
 static struct pack *pack_new(void)
 {
 	struct pack *pack = calloc(1, sizeof(*pack));
-	int fd = pack ? memfd_create("files", MFD_CLOEXEC) : -1;
+	int fd = pack ? memfd_create(GRAFT_LEFT_BEHIND, MFD_CLOEXEC) : -1;
 
 	if (fd < 0) {
 		free(pack);
@@ -376,6 +377,13 @@ void snapshot_take(void)
 	if (!files.is_complete)
 		listing_done(&files.known);
 	take_offsets();
+}
+
+void snapshot_forget(void)
+{
+	files.is_complete = false;
+	files.offset_count = 0;
+	listing_done(&files.known);
 }
 
 /* ---- putting it back ------------------------------------------------------------------- */

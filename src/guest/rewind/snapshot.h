@@ -12,5 +12,6 @@
 int snapshot_start(uint64_t bytes_max);
 
 void snapshot_take(void);
+void snapshot_forget(void);    /* all of it: the files are others now, and contents are gone */
 bool snapshot_restore(void);   /* whether all is as it was */
 uint64_t snapshot_bytes(void); /* of contents that are remembered */

@@ -279,7 +279,8 @@ class Session:
 
         This one goes on, too.  Random numbers differ between them unless they shall be
         `deterministic`.  What cannot be in two places (threads, child processes, sockets, pipes) is
-        refused (Denied), and nothing has happened then.
+        refused (Denied), and nothing has happened then.  With `rewind` branches have it, too; undo
+        and checkpoints do not reach beyond the fork, in this one neither.
 
             with session.fork(8) as branches:   # closed at the end
                 for branch in branches:

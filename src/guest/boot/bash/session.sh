@@ -122,6 +122,9 @@ __vial_order() { # OP ID [ARGUMENT...]
     builtin enable -f "${__vial_step%/*}/rewind.so" __vial_rewind || builtin return
     __vial_rewinds=1
     __vial_rewind start 250 "$3" "$4"
+  elif [[ $1 == forked ]]; then # a branch; what the others draw is not its own
+    [[ ! $__vial_rewinds ]] || __vial_rewind restart
+    [[ $3 == 0 ]] || RANDOM=$SRANDOM
   elif [[ $__vial_rewinds ]]; then
     __vial_rewind order "$1" "$2" "$3"
   fi

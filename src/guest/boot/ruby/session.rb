@@ -172,6 +172,18 @@ module VialSession
       copying { start.call(descriptor, message["undo"], message["files"]) }
     end
 
+    # Where the session can be copied from outside: until there is another message.
+    def await(descriptor)
+      await = function("await", [INT])
+      copying { await.call(descriptor) }
+    end
+
+    # In a branch: nothing can be gone back to yet.
+    def restart
+      restart = function("restart", [])
+      copying { restart.call }
+    end
+
     def begin(step)
       copying { @begin.call(step, obstacle) } != 0
     end
@@ -417,7 +429,7 @@ module VialSession
     def take(message)
       case message["op"]
       when "run" then run(Step.from(message))
-      when "fork" then @channel.send({ op: "result", id: message["id"] })
+      when "fork" then await_fork(message)
       when "forked" then forked(message)
       when "rewind" then begin_rewind(message)
       else go_on if @rewind&.order(message)
@@ -432,13 +444,22 @@ module VialSession
       go_on
     end
 
-    # This is another process now.
+    def await_fork(message)
+      awaiting = @rewind || Rewind.new
+      @channel.send({ op: "result", id: message["id"] })
+      awaiting.await(@channel.fileno)
+    rescue LoadError # without Fiddle: a branch that starts programs may come to harm
+      @channel.send({ op: "result", id: message["id"] })
+    end
+
     # This is a copy that was made from outside; what the others draw is not its own.
     def forked(message)
+      @rewind&.restart
       go_on
       srand if message["reseed"]
     end
 
+    # This is another process now.
     def go_on
       @process = Process.pid
     end

@@ -37,6 +37,11 @@ class Rewind:
         self.lib.vial_rewind_start(channel.fd, message.get("undo", 1), message["files"])
         channel.adopt()
 
+    def restart(self):
+        """In a branch: nothing can be gone back to yet."""
+        self.lib.vial_rewind_restart()
+        self.channel.adopt()
+
     def begin(self, step):
         """Before a step.  False: it has been, and is no more."""
         if self.lib.vial_rewind_begin(step, _obstacle()):

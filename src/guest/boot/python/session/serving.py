@@ -89,6 +89,8 @@ class Session:
             self.channel.send({"op": "result", "id": message["id"]})
         elif op == "forked":
             self.channel.adopt()
+            if self.rewind is not None:
+                self.rewind.restart()
             if message["reseed"]:
                 reseed()
         elif op == "run":  # else the answer to a call that has given up
