@@ -32,8 +32,8 @@ LOST = re.compile(r"there is no session|the (sandbox|environment|session) was lo
 class Caller:
     """Opens a session, tells it a word, and forks it; each branch must know the word, and one tells another."""
 
-    def __init__(self, path, rng):
-        self.path, self.rng = path, rng
+    def __init__(self, path, rng, rewinds):
+        self.path, self.rng, self.rewinds = path, rng, rewinds
         self.connection = daemon.UnixConnection(path)
         self.right = self.lost = self.forks = 0
         self.failed, self.wrong = [], []
@@ -71,6 +71,14 @@ class Caller:
             self.wrong.append((session, expected, answer))
         return False
 
+    def end_badly(self, session):
+        """A step that is taken back, or was the end of what is there no more."""
+        answer = self.ask("POST", "/v1/sessions/%s/runs" % session,
+                          {"code": "import os; word = 'bad'; os.unlink('f'); os.%s"
+                           % self.rng.choice(("_exit(1)", "abort()"))})
+        if answer and answer["result"]["state"] != "rolled_back":
+            self.lost += 1
+
     def fork(self, session, count):
         answer = self.ask("POST", "/v1/sessions/%s/fork" % session, {"count": count})
         if not answer:
@@ -84,7 +92,7 @@ class Caller:
 
     def once(self):
         word = "%016x" % self.rng.getrandbits(64)
-        answer = self.ask("POST", "/v1/sessions", {"language": "python"})
+        answer = self.ask("POST", "/v1/sessions", {"language": "python", "rewind": self.rewinds})
         if not answer:
             return
         session = answer["id"]
@@ -93,6 +101,8 @@ class Caller:
                 word, self.rng.choice((0, 1, 8))), word):
             branches = self.fork(session, self.rng.randrange(1, 4))
             for number, one in enumerate([session, *branches] if branches else []):
+                if self.rewinds:
+                    self.end_badly(one)
                 self.value(one, "word += '%d'; word + open('f').read()" % number,
                            "%s%d%s" % (word, number, word))
             if branches and self.rng.random() < 0.3:
@@ -108,8 +118,8 @@ class Caller:
 
 
 class Callers(chaos.Workers):
-    def __init__(self, path, count=CALLERS):
-        self.callers = [Caller(path, random.Random(moment.random())) for _ in range(count)]
+    def __init__(self, path, count=CALLERS, rewinds=False):
+        self.callers = [Caller(path, random.Random(moment.random()), rewinds) for _ in range(count)]
         super().__init__([caller.once for caller in self.callers])
 
     def __exit__(self, *_):
@@ -168,10 +178,12 @@ class Case(unittest.TestCase):
 class Parts(Case):
     """What was lost says so; what lives is right; the daemon goes on, with no more than it had."""
 
+    rewinds = False
+
     @classmethod
     def setUpClass(cls):
         cls.daemon = Daemon("--listen", "none", "--armed", "2", "--max", str(ROOM))
-        with Callers(cls.daemon.path) as load:
+        with Callers(cls.daemon.path, rewinds=cls.rewinds) as load:
             assert load.wait_for_forks(WARM_UP, 60), load.all("failed")
         assert cls.daemon.settle(), cls.daemon.pools()
         cls.before = holdings(cls.daemon)
@@ -180,11 +192,14 @@ class Parts(Case):
     def tearDownClass(cls):
         cls.daemon.close()
 
+    def find(self, role):
+        return self.daemon.find(role)
+
     def hunt(self, role):
         """One that lives for some milliseconds is looked for without a pause."""
         deadline = time.monotonic() + BACK_S
         while time.monotonic() < deadline:
-            found = self.daemon.find(role)
+            found = self.find(role)
             if found:
                 time.sleep(moment.choice((0, 0, 0.001, 0.003)))
                 kill(moment.choice(found).pid)
@@ -192,7 +207,7 @@ class Parts(Case):
         self.fail("there is no %s" % role)
 
     def check(self, role):
-        with Callers(self.daemon.path) as load:
+        with Callers(self.daemon.path, rewinds=self.rewinds) as load:
             for _ in range(chaos.kills):
                 time.sleep(moment.uniform(0, 0.05))
                 self.hunt(role)
@@ -228,6 +243,30 @@ class Parts(Case):
         self.check("stem")
 
 
+def descendants(pid):
+    for child in chaos.children(pid):
+        yield child
+        yield from descendants(child.pid)
+
+
+class Rewound(Parts):
+    """The same with sessions that are several processes each; and those are killed, too."""
+
+    rewinds = True
+
+    def find(self, role):
+        """Branches, and whoever is looked after by another, are no children of the keeper's."""
+        keeper = self.daemon.process.pid
+        if role == "copy":  # or who runs the program
+            return [p for p in descendants(keeper) if p.depth == chaos.SANDBOX and p.inner > 2]
+        if role in ("branch", "traced"):
+            return [p for p in descendants(keeper) if chaos.ROLES[role](p)]
+        return super().find(role)
+
+    def test_copy(self):
+        self.check("copy")
+
+
 class Whole(Case):
     """The keeper or the server in the middle of forks: all of them are gone."""
 
@@ -259,20 +298,26 @@ class Whole(Case):
 class Endless(Case):
     """Fork after fork, and nothing grows."""
 
-    def fork_often(self, made, count):
-        with Callers(made.path, 2) as load:
+    def fork_often(self, made, count, rewinds):
+        with Callers(made.path, 2, rewinds) as load:
             self.assertTrue(load.wait_for_forks(count, 60 + count), load.all("failed"))
         self.assertEqual((load.all("failed"), load.all("wrong"), load.sum("lost")), ([], [], 0))
         return load.sum("forks")
 
     def test_many_forks(self):
+        self.check(False)
+
+    def test_many_forks_of_sessions_with_rewind(self):
+        self.check(True)
+
+    def check(self, rewinds):
         made = self.start()
-        total = self.fork_often(made, WARM_UP)
+        total = self.fork_often(made, WARM_UP, rewinds)
         self.assertTrue(made.settle(), made.pools())
         before = holdings(made)
         memory_before = {role: made.memory_kb(role) for role in ("keeper", "server")}
         while total < chaos.forks + WARM_UP:
-            began, done = time.monotonic(), self.fork_often(made, min(PIECE, chaos.forks))
+            began, done = time.monotonic(), self.fork_often(made, min(PIECE, chaos.forks), rewinds)
             total += done
             self.assert_no_more(made, before)
             memory = {role: made.memory_kb(role) for role in memory_before}

@@ -115,6 +115,19 @@ class Sessions(Case):
         self.assertEqual((done.returncode, done.stderr.splitlines()[0]),
                          (2, "vial: there is no checkpoint 'first', or no longer"))
 
+    def test_fork(self):
+        name = self.open("--rewind")
+        self.assert_ok(self.step(name, "import os; x = 1"), "")
+        done = self.vial("session", "fork", "-n", "2", name)
+        self.assertEqual(done.returncode, 0, done)
+        branches = done.stdout.split()
+        self.assertEqual(len(branches), 2)
+        for number, one in enumerate([name, *branches]):
+            self.assertEqual(self.vial("session", "undo", one).returncode, 2)
+            self.assert_ok(self.step(one, "x += %d" % number), "")
+            self.assertEqual(self.step(one, "x = 9; os._exit(3)").returncode, 3)
+            self.assert_ok(self.step(one, "x"), "%d\n" % (1 + number))
+
     def test_list_reset_close(self):
         name = self.open()
         self.assert_ok(self.step(name, "x = 1"))

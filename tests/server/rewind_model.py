@@ -1,6 +1,6 @@
 """rewind_model - random sessions with rewind, and what they must be: the same steps in fresh ones.
 
-A sequence does good steps, bad ends, undos, checkpoints, restores and forks.  The model is the list of
+A sequence does good steps, bad ends, undos, checkpoints and restores.  The model is the list of
 steps that count: an undo shortens it, a restore is the list of then.  At the end a fresh session
 without rewind runs that list, and both are asked what they are.
 """
@@ -100,15 +100,10 @@ class Sequence:
         self.done = list(self.kept[name])
         self.undos = 0
 
-    def fork(self):
-        """Is refused, and changes nothing: those that can be forked are in fork_model.py."""
-        self.story.append("fork")
-        self.case.assertEqual(self.case.post(self.session, "fork", {})[0], 409, self.story)
-
     def run(self, length):
         for number in range(length):
-            kind = self.rng.choices(["good", "bad", "undo", "checkpoint", "restore", "fork"],
-                                    [10, 4, 3, 2, 2, 1])[0]
+            kind = self.rng.choices(["good", "bad", "undo", "checkpoint", "restore"],
+                                    [10, 4, 3, 2, 2])[0]
             if kind == "good":
                 self.good(good_step(self.rng, number))
             elif kind == "bad":

@@ -130,6 +130,9 @@ class Languages(Case):
             self.assertEqual(self.value(one, "f.write('%d'); f.flush; File.read('f')" % number),
                              "ab%d" % number)
             drawn.add(self.value(one, "rand"))
+            self.assertEqual(self.step(one, "system('echo a'); fork { puts 'b' }; Process.wait; puts `echo c`;"
+                                       " Thread.new { sleep 0.01 }.join; system('echo d')")["stdout"],
+                             "a\nb\nc\nd\n")
         self.assertEqual(len(drawn), 3)
 
     def test_bash(self):

@@ -129,6 +129,21 @@ def test_forks(sandbox):
             session.fork()
 
 
+def test_forks_of_a_session_with_rewind(sandbox):
+    with sandbox.session("python", rewind={"undo": 2}) as session:
+        session.run("import os; x = [1]")
+        session.checkpoint("here")
+        with session.fork(2) as branches:
+            for number, one in enumerate([session, *branches]):
+                assert one.checkpoints() == []
+                assert one.undo().state == "kept"
+                one.run("x.append(%d)" % number)
+                assert one.run("x.clear(); os._exit(1)").state == "rolled_back"
+                assert one.run("x").value == [1, number]
+                assert one.undo(2).state == "rolled_back"
+                assert one.run("x").value == [1]
+
+
 def test_forks_of_an_async_session(daemon):
     async def main():
         async with vial.AsyncSandbox(daemon) as sandbox:
