@@ -150,6 +150,14 @@ unsigned left_alive(struct bench *b, unsigned want)
 	return standin_alive(&b->keeper);
 }
 
+unsigned armed_of(struct bench *b, int environment, unsigned want)
+{
+	for (int i = 0; i < 600 && state_of(b, environment).armed != want; i++)
+		pass_time(b, 50);
+	pass_time(b, 50); /* for one too many */
+	return state_of(b, environment).armed;
+}
+
 int start_code(struct told *t, struct bench *b, int environment, const char *code)
 {
 	struct vial_job *job = NULL;

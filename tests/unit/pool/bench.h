@@ -62,6 +62,7 @@ int start_code(struct told *t, struct bench *b, int environment, const char *cod
 int serve(struct bench *b, unsigned ms); /* until every run has ended; -1: that takes longer */
 void pass_time(struct bench *b, unsigned ms);
 unsigned left_alive(struct bench *b, unsigned want); /* sandboxes; waits a little for so many */
+unsigned armed_of(struct bench *b, int environment, unsigned want); /* likewise, for much longer */
 int run_job(struct told *t, struct bench *b, struct vial_job *job);
 int run_code(struct told *t, struct bench *b, int environment, const char *code);
 struct pool_state state_of(struct bench *b, int environment);
