@@ -52,6 +52,7 @@ def test_languages(made):
     result = made.execute("1", "cobol")
     assert result.exit_code == -1 and result.error_message == \
         "Unsupported language: cobol. Supported: " + ", ".join(names)
+    assert made.execute("1", None).error_message.startswith("Unsupported language: None. ")
 
 
 def test_files_stay_inside(made, tmp_path):

@@ -229,6 +229,8 @@ def test_tools():
         got = await executor.execute("for n in range(9): await get_cost(id=n)")
         assert "Exceeded max tool calls (4). Consider" in got["error"]
         assert (await executor.execute("await bad()"))["error"] == "ValueError: broken"
+        got = await executor.execute("await get_cost(1)")
+        assert got["error"] == "TypeError: get_cost() takes 0 positional arguments but 1 was given"
         assert (await executor.execute("import os"))["error"] == "Security violation: Forbidden import: os"
         assert "SyntaxError" in (await executor.execute("x = = 1"))["error"]
         await executor.sandbox.aclose()

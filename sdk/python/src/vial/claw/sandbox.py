@@ -83,7 +83,7 @@ class CodeSandbox:
                  network_enabled: bool = False, env_vars: Optional[Mapping[str, str]] = None,
                  files: Optional[Files] = None, read_only: bool = True,
                  stdin: Optional[str] = None) -> ExecutionResult:
-        name = language.lower().strip()
+        name = str(language).lower().strip()
         config = self.LANGUAGE_CONFIGS.get(name)
         if config is None:
             supported = ", ".join(sorted(self.LANGUAGE_CONFIGS))

@@ -136,7 +136,7 @@ class ProgrammaticToolExecutor:
             self.tool_call_count += 1
             return await self._record(tool, parameters, caller)
 
-        call.__name__ = tool.name
+        call.__name__ = call.__qualname__ = tool.name  # errors name it
         return call
 
     async def _record(self, tool: Any, parameters: Dict[str, Any], caller: str) -> Any:
