@@ -118,6 +118,7 @@ def test_which_directories_are_copied(tmp_path):
                        ("large", lambda p: p.write_bytes(bytes(2 << 20)))):
         make(tmp_path / name)
         assert not fits(), name
+        assert will_do("import pandas", "/home/u", str(tmp_path)) == (name == "large")
         (tmp_path / name).unlink()
     assert fits()
 

@@ -19,7 +19,12 @@ from .beneath import names_beneath, read_beneath, remove_beneath, write_beneath
 PROGRAM = ".main.py"  # beside the user's files, and none of them
 DEPTH = 6
 CHANGED = [dot + "*" + "/*" * depth for depth in range(DEPTH) for dot in ("", ".")]
-FILES_MAX, BYTES_MAX = 64, 1 << 20  # more is quicker left where it is
+FILES_MAX = 64
+BYTES_MAX = 1 << 20         # more is quicker left where it is,
+BYTES_LOADED_MAX = 4 << 20  # unless there is an import to be saved
+
+# What warm interpreters have loaded, and others would have to.
+_LOADED = re.compile(r"\b(?:pandas|numpy|matplotlib)\b")
 
 # What sees more of a directory than its files, or leaves other things in it: a mention will do.
 _MORE = re.compile(
@@ -29,10 +34,11 @@ _MORE = re.compile(
 
 def will_do(code: str, workdir: str, directory: str) -> bool:
     """Whether a copy is as good for this program, and soon made."""
-    return not _MORE.search(code) and workdir not in code and _is_plain(directory)
+    most = BYTES_LOADED_MAX if _LOADED.search(code) else BYTES_MAX
+    return not _MORE.search(code) and workdir not in code and _is_plain(directory, most)
 
 
-def _is_plain(directory: str) -> bool:
+def _is_plain(directory: str, most: int) -> bool:
     """Few small files, and nothing that a copy would not have."""
     count = size = 0
     for folder, folders, names in os.walk(directory, followlinks=False):
@@ -45,7 +51,7 @@ def _is_plain(directory: str) -> bool:
             size += told.st_size if is_file else 0
             if (is_file and told.st_mode & 0o111) or not (is_file or stat.S_ISDIR(told.st_mode)) \
                     or set("*?\\") & set(name) or not name.isprintable() \
-                    or count > FILES_MAX or size > BYTES_MAX:
+                    or count > FILES_MAX or size > most:
                 return False
     return True
 
