@@ -2,7 +2,10 @@
 import http.client
 import json
 import os
+import shutil
 import signal
+import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -30,6 +33,22 @@ def beside_own_groups():
     places = [("/sys/fs/cgroup/" + names, path) for _, names, path in rows if path != "/"]
     return [os.path.join(tree + os.path.dirname(path), "beside-%d" % os.getpid())
             for tree, path in places if os.path.isdir(tree + path)]
+
+
+def children(pid):
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+
+
+def name_of(pid):
+    try:
+        with open("/proc/%d/comm" % pid, encoding="utf-8", errors="replace") as file:
+            return file.read().rstrip("\n")
+    except OSError:
+        return None
 
 
 class LockedIn(daemon.Case):
@@ -128,6 +147,27 @@ class Ending(unittest.TestCase):
         thread.join()
         self.assertIsInstance(answers[0], Exception)
         self.assert_all_gone(self.server)
+
+    def test_who_asks_for_versions_goes_with_the_server(self):
+        folder = tempfile.mkdtemp(prefix="vial-test-", dir="/var/lib")  # of what sandboxes have no own
+        self.addCleanup(shutil.rmtree, folder)
+        os.chmod(folder, 0o755)
+        subprocess.run(["cc", "-x", "c", "-o", folder + "/ruby", "-"], check=True, text=True,
+                       input="#include <unistd.h>\nint main(void) { return (int)sleep(60); }")
+        with open(folder + "/vial.yaml", "w", encoding="ascii") as config:
+            config.write("languages: [{name: ruby, command: %s/ruby, mounts: [%s]}]\n" % (folder, folder))
+        made = daemon.Daemon("--config", folder + "/vial.yaml")
+        self.addCleanup(made.close)
+        server = made.server_pid()
+
+        def waiting():
+            """Who waits for the slow one: children of the server that have it."""
+            return [pid for pid in children(server) if any(name_of(one) == "ruby" for one in children(pid))]
+
+        asker = wait_until(waiting)
+        self.assertTrue(asker)
+        made.process.kill()
+        self.assertTrue(wait_until(lambda: not is_there(asker[0]), 5))
 
     def test_the_keeper_goes_with_the_server(self):
         thread, answers = self.run_in_thread("import time; time.sleep(60)")
