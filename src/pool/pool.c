@@ -67,11 +67,16 @@ struct shape pool_default_shape(const struct pool *pool, const struct kept *kept
 /* ---- refilling ------------------------------------------------------------------------- */
 
 /* The environment that most people mean is kept ready from the start. */
+static bool is_usual(const struct pool *pool, size_t i)
+{
+	return i < pool->environments->count &&
+	       strcmp(pool->environments->items[i].name, "python") == 0;
+}
+
 static bool is_in_use(const struct pool *pool, size_t i, uint64_t now)
 {
 	return (pool->kept[i].used_us && now - pool->kept[i].used_us < IN_USE_US) ||
-	       (i < pool->environments->count &&
-		strcmp(pool->environments->items[i].name, "python") == 0);
+	       is_usual(pool, i);
 }
 
 static unsigned coming(const struct kept *kept)
@@ -353,7 +358,6 @@ void pool_visit(const struct pool *pool, void (*visit)(const struct pool_state *
 		void *arg)
 {
 	size_t count = pool->environments->count;
-	uint64_t now = loop_now();
 
 	for (size_t i = 0; i < count; i++) {
 		const struct kept *k = &pool->kept[i], *lives = &pool->kept[count + i];
@@ -369,7 +373,7 @@ void pool_visit(const struct pool *pool, void (*visit)(const struct pool_state *
 			.on_demand = k->on_demand + lives->on_demand,
 			.refused = k->refused + lives->refused,
 			.failed = k->failed + lives->failed,
-			.is_kept = pool->options.armed_min && is_in_use(pool, i, now),
+			.is_kept = pool->options.armed_min && is_usual(pool, i),
 			.was_armed = k->was_armed,
 			.why = is_failing ? k->why.msg : "",
 		};

@@ -82,7 +82,7 @@ struct pool_state { /* of one environment */
 	const char *environment;
 	unsigned armed, arming, running, waiting;
 	uint64_t runs, armed_hits, on_demand, refused, failed; /* since the start */
-	bool is_kept;    /* some are to be armed at all times */
+	bool is_kept;    /* some are to be armed, from the start on and not since somebody asked */
 	bool was_armed;  /* at least once since the start */
 	const char *why; /* none is armed, and why none can be; "": nothing is wrong */
 };

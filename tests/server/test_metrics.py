@@ -2,6 +2,7 @@
 import os
 import re
 import sys
+import time
 
 import daemon
 from daemon import run_of, wait_until
@@ -41,6 +42,7 @@ class Metrics(daemon.Case):
         return sum(sample.value for family in self.families().values() for sample in family.samples
                    if sample.name == name and labels.items() <= sample.labels.items())
 
+    @daemon.inside
     def test_the_page_is_the_table(self):
         self.run_ok("print(1)")
         page, rows = self.page(), table()
@@ -65,6 +67,7 @@ class Metrics(daemon.Case):
             if kind == "histogram":
                 self.assertRegex(name, "_(seconds|bytes)$")
 
+    @daemon.inside
     def test_runs_are_counted_by_how_they_ended(self):
         ended = {outcome: self.value("vial_runs_total", kind="run", environment="python", outcome=outcome)
                  for outcome in ("exited", "timed_out")}
@@ -78,6 +81,7 @@ class Metrics(daemon.Case):
         self.assertGreater(self.value("vial_run_duration_seconds_sum", environment="python"), 0.2)
         self.assertGreaterEqual(self.value("vial_run_output_bytes_total", stream="stdout"), 101)
 
+    @daemon.inside
     def test_other_ways_to_run_are_counted_as_such(self):
         self.daemon.ask("POST", "/exec", {"code": "print(1)"})
         self.daemon.ask("POST", "/execute", {"generated_code": "1", "timeout": 5, "language": "python"})
@@ -123,6 +127,7 @@ class Metrics(daemon.Case):
 
 
 class Ready(daemon.Case):
+    @daemon.inside
     def test_ready_when_sandboxes_are_armed(self):
         self.assertTrue(wait_until(lambda: self.daemon.ask("GET", "/readyz")[0] == 200))
         answer = self.daemon.ask("GET", "/readyz")[1]
@@ -140,6 +145,17 @@ class Ready(daemon.Case):
         for one in made:
             one.getresponse().read()
             one.close()
+
+    def test_what_somebody_asks_for_is_no_reason(self):
+        """An environment that nobody used so far is warmed then; meanwhile others are served as before."""
+        self.assertTrue(wait_until(lambda: self.daemon.ask("GET", "/readyz")[0] == 200))
+        one = self.daemon.connect()
+        one.request("POST", "/exec", '{"code": "print(1)"}', {"Content-Type": "application/json"})
+        statuses, until = set(), time.monotonic() + 3
+        while time.monotonic() < until:
+            statuses.add(self.daemon.ask("GET", "/readyz")[0])
+        self.assertEqual((one.getresponse().status, statuses), (200, {200}))
+        one.close()
 
 
 class NotReady(daemon.Case):
