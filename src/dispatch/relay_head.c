@@ -27,6 +27,18 @@ static void add(struct relay_head *h, const char *name, const char *value)
 	h->count++;
 }
 
+/* How much its tenant may have at a worker; how often it may ask is for us to see. */
+static void add_quotas(struct relay_head *h, const struct tenant *tenant)
+{
+	auto_buf struct buf text = BUF_INIT(512);
+	struct quotas q = tenant->quotas;
+
+	q.rate = q.burst = QUOTA_NONE;
+	quotas_write(&text, &q);
+	if (text.len)
+		add(h, "Vial-Quotas", buf_str(&text));
+}
+
 void relay_head_fill(struct relay_head *h, const struct dispatch *d, const struct exchange *x)
 {
 	char scopes[SCOPES_TEXT_MAX];
@@ -36,6 +48,7 @@ void relay_head_fill(struct relay_head *h, const struct dispatch *d, const struc
 	add(h, "Vial-Relay", d->server->tenants.relay_key);
 	add(h, "Vial-Tenant", exchange_tenant(x)->name);
 	add(h, "Vial-Scopes", scopes_show(scopes, exchange_rights(x)));
+	add_quotas(h, exchange_tenant(x));
 	add(h, "X-Request-Id", exchange_request_id(x));
 	if (trace[0])
 		add(h, "traceparent", trace);

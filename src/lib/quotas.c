@@ -116,3 +116,41 @@ const char *quotas_show(char out[32], const struct quotas *q, const char *key)
 
 	return row == quota_count ? "" : show(out, row, *value_of((struct quotas *)q, row));
 }
+
+void quotas_write(struct buf *to, const struct quotas *q)
+{
+	for (size_t i = 0; i < quota_count; i++) {
+		uint64_t value = *value_of((struct quotas *)q, i);
+
+		if (value == details[i].def)
+			continue;
+		buf_printf(to, "%s%s=", to->len ? "," : "", quota_rows[i].key);
+		if (value == QUOTA_NONE)
+			buf_add_str(to, "none");
+		else
+			buf_printf(to, "%" PRIu64 "%s", value,
+				   details[i].kind == DURATION ? "ms" : "");
+	}
+}
+
+int quotas_read(struct quotas *q, const char *text, struct err *e)
+{
+	struct quotas made = *q;
+
+	while (*text) {
+		char key[32], value[32];
+		size_t len = strcspn(text, ","), key_len = strcspn(text, "=,");
+
+		if (text[key_len] != '=' || key_len >= sizeof(key) ||
+		    len - key_len - 1 >= sizeof(value))
+			return err_set(e, ERR_INVALID, "'%.60s' is no quota", text);
+		(void)snprintf(key, sizeof(key), "%.*s", (int)key_len, text);
+		(void)snprintf(value, sizeof(value), "%.*s", (int)(len - key_len - 1),
+			       text + key_len + 1);
+		if (quotas_set(&made, key, value, e) < 0)
+			return -1;
+		text += len + (text[len] == ',');
+	}
+	*q = made;
+	return 0;
+}

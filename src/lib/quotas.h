@@ -2,6 +2,7 @@
 /*
  * quotas - how much of the server one tenant may have.
  */
+#include "base/buf.h"
 #include "base/err.h"
 
 #include <stddef.h>
@@ -34,4 +35,7 @@ void quotas_default(struct quotas *q);
 int quotas_set(struct quotas *q, const char *key, const char *text, struct err *e) MUST_USE;
 /* What the text says takes the place of what was there. */
 int quotas_apply(struct quotas *q, const struct quotas_text *text, struct err *e) MUST_USE;
+/* As one program tells another: "sessions=2,cpu=50ms", those that are not the usual ones. */
+void quotas_write(struct buf *to, const struct quotas *q);
+int quotas_read(struct quotas *q, const char *text, struct err *e) MUST_USE;
 const char *quotas_show(char out[32], const struct quotas *q, const char *key);

@@ -66,7 +66,7 @@ static int check_relay(struct access *ret, struct tenants *t, const struct acces
 	if (scopes_parse(&ret->rights, r->granted ? r->granted : "", &f->err) < 0)
 		return -1;
 	ret->tenant = tenants_enter(t, r->tenant ? r->tenant : "", &f->err);
-	return ret->tenant ? 0 : -1;
+	return ret->tenant ? tenant_relay_quotas(ret->tenant, t, r->quotas, &f->err) : -1;
 }
 
 static int check_nobody(struct access *ret, const struct tenants *t, const struct access_request *r,

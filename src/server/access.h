@@ -9,7 +9,7 @@
  * loopback is listened on, and whoever comes from there is "local".  A token that is sent counts,
  * wherever it comes from, and a wrong one is never taken for none.
  *
- *   Vial-Relay: KEY     Vial-Tenant: NAME     Vial-Scopes: run,sessions
+ *   Vial-Relay: KEY     Vial-Tenant: NAME     Vial-Scopes: run,sessions     Vial-Quotas: sessions=2
  *
  * is what a dispatcher says to its workers: it has looked at who asks, and whoever shares the
  * secret with us (`relay_key`) is believed.  Nobody else's words about tenants are heeded.
@@ -19,7 +19,7 @@
 struct access_request {
 	const char *authorization, *api_key; /* NULL: not said */
 	unsigned said;                       /* how many lines of those two */
-	const char *relay, *tenant, *granted; /* of a dispatcher; NULL: not said */
+	const char *relay, *tenant, *granted, *quotas; /* of a dispatcher; NULL: not said */
 	bool is_unix, is_loopback;           /* where it comes from; neither: from elsewhere */
 	unsigned scopes;                     /* of which it needs one; SCOPE_PUBLIC: none */
 };

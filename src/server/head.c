@@ -51,6 +51,8 @@ static enum MHD_Result note_header(void *arg, enum MHD_ValueKind kind, const cha
 		head->tenant = head->tenant ? "" : value;
 	} else if (strcasecmp(name, "Vial-Scopes") == 0) {
 		head->granted = head->granted ? "" : value;
+	} else if (strcasecmp(name, "Vial-Quotas") == 0) {
+		head->quotas = head->quotas ? "?" : value;
 	}
 	return MHD_YES;
 }
@@ -103,6 +105,7 @@ static bool check_access(struct exchange *x, const struct head *head)
 		.relay = head->relay,
 		.tenant = head->tenant,
 		.granted = head->granted,
+		.quotas = head->quotas,
 		.is_unix = !x->conn->is_tcp,
 		.is_loopback = x->conn->is_loopback,
 		.scopes = route ? route->scopes : SCOPE_ANY, /* what there is not is no secret */

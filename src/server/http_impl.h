@@ -124,7 +124,8 @@ void conn_wait(struct conn *conn);                        /* it is our turn: no 
 struct head {
 	const char *trace; /* "": there are several, so there is none */
 	const char *host, *origin, *type, *length, *encoding, *authorization, *api_key;
-	const char *relay, *tenant, *granted; /* what a dispatcher says; "": more than once */
+	/* what a dispatcher says; "": more than once */
+	const char *relay, *tenant, *granted, *quotas;
 	bool expects; /* wants to hear from us before it sends its body */
 	unsigned lengths, encodings, hosts, keys, count;
 	size_t bytes;

@@ -175,6 +175,8 @@ static int set_quotas(struct tenant *tenant, const struct tenants *t, const stru
 			return -1;
 	if (own && quotas_apply(&q, &own->quotas, e) < 0)
 		return -1;
+	if (tenant->relayed && quotas_read(&q, tenant->relayed, e) < 0)
+		return -1;
 	tenant->quotas = q;
 	tenant->share.weight = (unsigned)q.weight;
 	tenant->share.queue_max = q.queue < UINT_MAX ? (unsigned)q.queue : UINT_MAX;
@@ -248,6 +250,28 @@ struct tenant *tenants_enter(struct tenants *t, const char *name, struct err *e)
 	return tenant;
 }
 
+int tenant_relay_quotas(struct tenant *tenant, const struct tenants *t, const char *text,
+			struct err *e)
+{
+	char *before = tenant->relayed;
+	bool is_same = text && before ? strcmp(text, before) == 0 : text == before;
+
+	if (is_same)
+		return 0;
+	tenant->relayed = text ? strdup(text) : NULL;
+	if (text && !tenant->relayed) {
+		tenant->relayed = before;
+		return err_sys(e, "quotas");
+	}
+	if (set_quotas(tenant, t, t->tokens, e) < 0) {
+		free(tenant->relayed);
+		tenant->relayed = before;
+		return -1;
+	}
+	free(before);
+	return 0;
+}
+
 int tenants_set_relay_key(struct tenants *t, const char *text, struct err *e)
 {
 	size_t len = strcspn(text, "\r\n");
@@ -316,6 +340,7 @@ void tenants_done(struct tenants *t)
 		LIST_REMOVE(first, link);
 		shelf_done(&first->shelf);
 		free(first->reach);
+		free(first->relayed);
 		free(first);
 	}
 	tokens_free(t->tokens);

@@ -36,6 +36,7 @@ void bucket_charge(struct bucket *b, double size, double per_second, double amou
 struct tenant {
 	char name[TENANT_NAME_MAX + 1];
 	struct quotas quotas;
+	char *relayed;      /* those that a dispatcher has said, in its words; NULL: none */
 	struct share share; /* of the pool */
 	struct reach *reach; /* hosts that it may ask for; NULL: as everybody */
 	struct bucket requests, cpu;
@@ -68,6 +69,9 @@ int tenants_renew(struct tenants *t, struct tokens *tokens, struct err *e) MUST_
 struct tenant *tenants_find(const struct tenants *t, const char *name);
 /* One that a dispatcher names, made if need be, with the quotas that are everybody's. */
 struct tenant *tenants_enter(struct tenants *t, const char *name, struct err *e);
+/* What a dispatcher says of its quotas counts more than what is known here; NULL: nothing. */
+int tenant_relay_quotas(struct tenant *tenant, const struct tenants *t, const char *text,
+			struct err *e) MUST_USE;
 /* The secret of dispatchers, as its file has it; from now on nobody comes without saying who. */
 int tenants_set_relay_key(struct tenants *t, const char *text, struct err *e) MUST_USE;
 
