@@ -31,9 +31,21 @@ void exchange_upgrade(struct exchange *x, const char *protocol,
 	exchange_respond_bare(x, 101, response);
 }
 
+/* TCP throws away what it was given to send when it is closed with something unread: the last words
+ * of a WebSocket among it. */
+static void throw_away_rest(int fd)
+{
+	char bytes[4096];
+
+	for (int i = 0; i < 64 && recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0; i++)
+		;
+}
+
 void exchange_hang_up(struct exchange *x)
 {
 	x->on_gone = NULL;
+	if (x->upgraded && !x->is_gone)
+		throw_away_rest(x->conn->fd);
 	exchange_cut(x);
 	if (x->upgraded)
 		(void)MHD_upgrade_action(take_ptr(&x->upgraded), MHD_UPGRADE_ACTION_CLOSE);
