@@ -74,15 +74,16 @@ struct backend_class {
 	void (*start)(struct backend *b); /* to list and watch, until close */
 	/*
 	 * One more worker by the name `name` ([a-z0-9-], at most 63, unique), which is to serve
- * with
-	 * the setting `node` of that value.  It counts as existing from the answer on, and is
- * told by
-	 * on_worker, before or after.  NULL: workers are somebody else's to make.
+	 * with the setting `node` of that value.  It counts as existing from the answer on, and is
+	 * told by on_worker, before or after.  NULL: workers are somebody else's to make.
+	 * -1: it could not even be asked for, and `done` is not called.
 	 */
-	void (*create)(struct backend *b, const char *name, backend_done *done, void *arg);
-	/* Ends it, with so much time to finish what it does, and removes all that belongs to it. */
-	void (*remove)(struct backend *b, const char *id, uint64_t grace_ms, backend_done *done,
-		       void *arg);
+	int (*create)(struct backend *b, const char *name, backend_done *done, void *arg,
+		      struct err *e) MUST_USE;
+	/* Ends it, with so much time to finish what it does, and removes all that belongs to it.
+	 * -1: as above. */
+	int (*remove)(struct backend *b, const char *id, uint64_t grace_ms, backend_done *done,
+		      void *arg, struct err *e) MUST_USE;
 	void (*close)(struct backend *b); /* `done` is not called any more; workers stay */
 };
 

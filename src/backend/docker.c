@@ -1,9 +1,11 @@
 /*
  * docker - workers that are containers of one host: its engine is asked for them, over its socket.
  *
- * A container is ours when it is labelled with the fleet's name; all others are left alone.  All of
- * them are listed every few seconds, and after each order, rather than watched: it is one request
- * on this very host, and what was missed is seen the next time.
+ * A container is ours when it is labelled with the fleet's name; all others are left alone, also
+ * those that have a name which we would give.  All of ours are listed every few seconds, and after
+ * each order, rather than watched: it is one request on this very host, and what was missed is seen
+ * the next time.  What is removed is named by the engine's own id, so that it is that one and no
+ * later one of its name.
  */
 #include "backend/backend.h"
 #include "backend/docker_read.h"
@@ -29,10 +31,17 @@ enum {
 #define SECCOMP     "seccomp="
 #define SYSTEMPATHS "systempaths=unconfined"
 
+struct known { /* of the last list */
+	struct docker_container container;
+	bool is_seen; /* in the list that is being read */
+	LIST_ENTRY(known) link;
+};
+
 struct order { /* something to be made or removed */
 	struct backend *backend;
 	struct http_call *call;
-	char id[WORKER_ID_MAX + 1];
+	struct timer later;     /* for what need not be sent */
+	char id[DOCKER_ID_MAX]; /* the engine's; "": not known yet */
 	struct buf body;
 	backend_done *done;
 	void *arg;
@@ -45,6 +54,7 @@ struct backend {
 	struct buf profile; /* "seccomp=" and what is in the file that was named; empty: none */
 	struct timer again;
 	struct http_call *list;
+	LIST_HEAD(, known) known;
 	LIST_HEAD(, order) orders;
 	bool was_lost; /* contact, and it was said */
 };
@@ -68,10 +78,51 @@ static int ask(struct http_call **ret, struct backend *b, const char *method, co
 
 /* ---- which there are ----------------------------------------------------------------------- */
 
+static struct known *find(struct backend *b, const char *name)
+{
+	struct known *k;
+
+	LIST_FOREACH(k, &b->known, link)
+	if (strcmp(k->container.name, name) == 0)
+		return k;
+	return NULL;
+}
+
+static bool note(struct backend *b, const struct docker_container *c)
+{
+	struct known *k = find(b, c->name);
+
+	if (!k) {
+		k = calloc(1, sizeof(*k));
+		if (!k)
+			return false;
+		LIST_INSERT_HEAD(&b->known, k, link);
+	}
+	*k = (struct known){ .container = *c, .is_seen = true, .link = k->link };
+	return true;
+}
+
+/* Those that the list had not; all at the end. */
+static void forget(struct backend *b, bool all)
+{
+	struct known *k, *next;
+
+	for (k = LIST_FIRST(&b->known); k; k = next) {
+		next = LIST_NEXT(k, link);
+		if (k->is_seen && !all) {
+			k->is_seen = false;
+			continue;
+		}
+		LIST_REMOVE(k, link);
+		free(k);
+	}
+}
+
 static void tell(const struct docker_container *c, void *arg)
 {
 	struct backend *b = arg;
 	const struct backend_events *events = &b->options.events;
+	const struct known *before = find(b, c->name);
 	char url[WORKER_URL_MAX];
 	const struct backend_worker w = { .id = c->name,
 					  .url = c->address[0] ? url : NULL,
@@ -81,9 +132,12 @@ static void tell(const struct docker_container *c, void *arg)
 					  .created = c->created,
 					  .why = c->state };
 
+	if (before && strcmp(before->container.id, c->id) != 0)
+		events->on_gone(c->name, events->arg); /* what had that name went unseen */
 	(void)snprintf(url, sizeof(url), "http://%s:%u", c->address,
 		       (unsigned)b->options.settings->worker_port);
-	events->on_worker(&w, events->arg);
+	if (note(b, c))
+		events->on_worker(&w, events->arg);
 }
 
 static void list_later(struct backend *b, uint64_t us)
@@ -107,6 +161,7 @@ static void on_list(const struct http_answer *a, void *arg)
 		(void)err_set(&e, ERR_GONE, "the engine answers %u", a->status);
 	else if (docker_read_list(a->body, a->len, tell, b, &e) == 0) {
 		b->was_lost = false;
+		forget(b, false);
 		events->on_synced(events->arg);
 		return;
 	}
@@ -133,28 +188,35 @@ static void on_again(struct timer *t)
 
 /* ---- orders -------------------------------------------------------------------------------- */
 
+static void order_free(struct order *o)
+{
+	loop_cancel_timer(o->backend->options.loop, &o->later);
+	http_call_cancel(o->call);
+	LIST_REMOVE(o, link);
+	buf_done(&o->body);
+	free(o);
+}
+
 static void order_end(struct order *o, const struct err *failed)
 {
 	struct backend *b = o->backend;
 	backend_done *done = o->done;
 	void *arg = o->arg;
 
-	http_call_cancel(o->call);
-	LIST_REMOVE(o, link);
-	buf_done(&o->body);
-	free(o);
+	order_free(o);
 	list_later(b, 0);
 	done(failed, arg);
 }
 
-static struct order *order_new(struct backend *b, const char *id, backend_done *done, void *arg)
+static struct order *order_new(struct backend *b, backend_done *done, void *arg, struct err *e)
 {
 	struct order *o = calloc(1, sizeof(*o));
 
-	if (!o)
+	if (!o) {
+		(void)err_sys(e, "order");
 		return NULL;
+	}
 	*o = (struct order){ .backend = b, .done = done, .arg = arg, .body = BUF_INIT(ORDER_MAX) };
-	(void)snprintf(o->id, sizeof(o->id), "%s", id);
 	LIST_INSERT_HEAD(&b->orders, o, link);
 	return o;
 }
@@ -192,7 +254,13 @@ static void on_created(const struct http_answer *a, void *arg)
 	struct err e;
 
 	o->call = NULL;
-	if (a->failed || (a->status != 201 && a->status != 409)) { /* 409: it is there */
+	/* There is one by that name.  If it is ours the list tells, and else it is not for us. */
+	if (!a->failed && a->status == 409) {
+		order_end(o, NULL);
+		return;
+	}
+	if (a->failed || a->status != 201 ||
+	    docker_read_id(o->id, sizeof(o->id), a->body, a->len) < 0) {
 		refused(o, a);
 		return;
 	}
@@ -319,16 +387,16 @@ static void write_host(struct json *j, const struct backend *b)
 	json_close(j);
 }
 
-static void docker_create(struct backend *b, const char *name, backend_done *done, void *arg)
+static int docker_create(struct backend *b, const char *name, backend_done *done, void *arg,
+			 struct err *e)
 {
 	const struct config_server *s = b->options.settings;
-	struct order *o = order_new(b, name, done, arg);
+	struct order *o = order_new(b, done, arg, e);
 	auto_buf struct buf path = BUF_INIT(1024);
 	char user[32];
-	struct err e;
 
 	if (!o)
-		return; /* without memory for an order: the fleet sees that it is not there */
+		return -1;
 	struct json j = { .out = &o->body };
 	json_open(&j, NULL, '{');
 	json_string(&j, "Image", s->worker_image);
@@ -340,8 +408,10 @@ static void docker_create(struct backend *b, const char *name, backend_done *don
 	write_host(&j, b);
 	json_close(&j);
 	buf_printf(&path, "/containers/create?name=%s", name);
-	if (ask(&o->call, b, "POST", buf_str(&path), &o->body, on_created, o, &e) < 0)
-		order_end(o, &e);
+	if (ask(&o->call, b, "POST", buf_str(&path), &o->body, on_created, o, e) == 0)
+		return 0;
+	order_free(o);
+	return -1;
 }
 
 static void on_removed(const struct http_answer *a, void *arg)
@@ -371,18 +441,35 @@ static void on_stopped(const struct http_answer *a, void *arg)
 		order_end(o, &e);
 }
 
-static void docker_remove(struct backend *b, const char *id, uint64_t grace_ms, backend_done *done,
-			  void *arg)
+static void on_later(struct timer *t)
 {
-	struct order *o = order_new(b, id, done, arg);
+	order_end(holder_of(t, struct order, later), NULL);
+}
+
+/* Nothing is told from within a call of the fleet's. */
+static int end_later(struct order *o, struct err *e)
+{
+	o->later.on_due = on_later;
+	return loop_set_timer(o->backend->options.loop, &o->later, 0, e);
+}
+
+static int docker_remove(struct backend *b, const char *id, uint64_t grace_ms, backend_done *done,
+			 void *arg, struct err *e)
+{
+	struct order *o = order_new(b, done, arg, e);
+	const struct known *k = find(b, id);
 	auto_buf struct buf path = BUF_INIT(1024);
-	struct err e;
 
 	if (!o)
-		return;
-	buf_printf(&path, "/containers/%s/stop?t=%u", id, (unsigned)(grace_ms / 1000));
-	if (ask(&o->call, b, "POST", buf_str(&path), NULL, on_stopped, o, &e) < 0)
-		order_end(o, &e);
+		return -1;
+	if (k)
+		(void)snprintf(o->id, sizeof(o->id), "%s", k->container.id);
+	buf_printf(&path, "/containers/%s/stop?t=%u", o->id, (unsigned)(grace_ms / 1000));
+	if ((k ? ask(&o->call, b, "POST", buf_str(&path), NULL, on_stopped, o, e)
+	       : end_later(o, e)) == 0)
+		return 0;
+	order_free(o);
+	return -1;
 }
 
 /* ---- life ------------------------------------------------------------------------------ */
@@ -393,13 +480,9 @@ static void docker_close(struct backend *b)
 		return;
 	loop_cancel_timer(b->options.loop, &b->again);
 	http_call_cancel(b->list);
-	while (!LIST_EMPTY(&b->orders)) {
-		struct order *o = LIST_FIRST(&b->orders);
-		http_call_cancel(o->call);
-		LIST_REMOVE(o, link);
-		buf_done(&o->body);
-		free(o);
-	}
+	while (!LIST_EMPTY(&b->orders))
+		order_free(LIST_FIRST(&b->orders));
+	forget(b, true);
 	buf_done(&b->profile);
 	free(b);
 }
@@ -439,6 +522,7 @@ static int docker_open(struct backend **ret, const struct backend_options *optio
 			       .nano_cpus = millicores * 1000000,
 			       .again.on_due = on_again };
 	LIST_INIT(&b->orders);
+	LIST_INIT(&b->known);
 	if (read_profile(b, e) < 0) {
 		docker_close(b);
 		return -1;

@@ -44,6 +44,13 @@ static void read_address(struct docker_container *c, struct json_object *o)
 	}
 }
 
+/* It becomes a part of a path. */
+static int read_id(char *ret, size_t size, struct json_object *o)
+{
+	copy_text(ret, size, o, "Id");
+	return ret[0] && strspn(ret, "0123456789abcdef") == strlen(ret) ? 0 : -1;
+}
+
 /* False: it is none that we could have made. */
 static bool read_container(struct docker_container *c, struct json_object *o)
 {
@@ -59,6 +66,8 @@ static bool read_container(struct docker_container *c, struct json_object *o)
 	    strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") != strlen(text))
 		return false;
 	(void)snprintf(c->name, sizeof(c->name), "%s", text);
+	if (read_id(c->id, sizeof(c->id), o) < 0)
+		return false;
 	copy_text(c->state, sizeof(c->state), o, "State");
 	c->is_running = strcmp(c->state, "running") == 0;
 	c->is_coming = strcmp(c->state, "created") == 0 || strcmp(c->state, "restarting") == 0;
@@ -82,6 +91,13 @@ int docker_read_list(const char *text, size_t len,
 		if (read_container(&c, json_object_array_get_idx(root, i)))
 			tell(&c, arg);
 	return 0;
+}
+
+int docker_read_id(char *ret, size_t size, const char *text, size_t len)
+{
+	auto_foreign_json struct json_object *root = foreign_json(text, len, DEPTH_MAX);
+
+	return read_id(ret, size, root);
 }
 
 void docker_read_message(char *ret, size_t size, const char *text, size_t len)

@@ -16,7 +16,9 @@ enum {
 	ANSWER_MAX = 64 << 10,
 	CREATE_PAUSE_US = 1000000,
 	CREATE_PAUSE_MAX_US = 30000000,
-	LEAVE_MS = 30000, /* for a worker that is told to go */
+	LEAVE_MS = 30000,     /* for a worker that is told to go */
+	TOLD_US = 30000000,   /* in which the backend tells of a worker that was made */
+	BARRED_US = 60000000, /* how long a name is left alone that something else has */
 	NAME_MAX_LEN = 63,
 	CREATE_AT_ONCE = 4,
 };
@@ -34,14 +36,16 @@ struct worker {
 	enum health health;
 	struct node_answer said;
 	uint32_t node;
-	uint64_t seen_us, used_us; /* since when it is known; when it last had something to do */
+	uint64_t begun_us, used_us; /* since when it starts; when it last had something to do */
 	uint64_t created;          /* Unix time; 0: not known */
 	uint64_t next_us;          /* when it is asked again */
 	unsigned failures;         /* in a row */
 	unsigned held, held_then;  /* requests of ours; when it was last asked */
 	bool was_told;             /* since the last list */
 	bool was_asked, was_tried; /* once; with a program, since it last failed */
-	bool is_leaving, is_gone;
+	bool is_strange;           /* what it answered last is no worker's */
+	bool is_leaving, was_dismissed; /* gets nothing new; is told to go */
+	bool is_gone;
 	struct http_call *look;
 	LIST_ENTRY(worker) link;
 };
@@ -58,9 +62,17 @@ struct fleet {
 	uint64_t made, removed, lost;
 };
 
-struct creation { /* under way */
+enum creation_state {
+	CREATION_ASKED,  /* under way */
+	CREATION_MADE,   /* it counts, and the backend has not told of it yet */
+	CREATION_BARRED, /* nor did it ever: the name is something else's */
+};
+
+struct creation {
 	struct fleet *fleet;
 	char name[NAME_MAX_LEN + 1];
+	enum creation_state state;
+	uint64_t until_us; /* of the last two */
 	LIST_ENTRY(creation) link;
 };
 
@@ -100,8 +112,10 @@ static void worker_drop(struct worker *w)
 {
 	http_call_cancel(take_ptr(&w->look));
 	w->is_gone = true;
-	if (w->held > 0)
-		return; /* the last to release it frees it */
+	if (w->held > 0) { /* the last to release it frees it */
+		w->fleet->options.events.on_lost(w->fleet->options.events.arg);
+		return;
+	}
 	LIST_REMOVE(w, link);
 	free(w);
 }
@@ -115,6 +129,11 @@ static void worker_gone(struct worker *w)
 bool worker_is_well(const struct worker *w)
 {
 	return !w->is_gone && w->phase == BACKEND_RUNNING && w->health == HEALTH_WELL;
+}
+
+bool worker_is_gone(const struct worker *w)
+{
+	return w->is_gone;
 }
 
 /* Something new may be sent there. */
@@ -152,8 +171,10 @@ static void worker_failed(struct worker *w, const char *what, const struct err *
 	else
 		pause = LOOK_US;
 	w->next_us = loop_now() + (pause < LOOK_MAX_US ? pause : LOOK_MAX_US);
-	if (was_well)
+	/* That one which starts does not answer yet is nothing to tell; that it is no worker is. */
+	if (was_well || (e->code == ERR_INVALID && !w->is_strange))
 		say(w->fleet, what, e);
+	w->is_strange = e->code == ERR_INVALID;
 	changed(w->fleet);
 }
 
@@ -214,6 +235,26 @@ static void try_out(struct worker *w)
 		worker_failed(w, w->url, &e);
 }
 
+/*
+ * Ids are led by names, so a worker that took another one's would be sent what is that one's.  Who
+ * was made by us has the name that it was made with; of the others the first is believed.
+ */
+static int check_name(const struct worker *w, const char *name, struct err *e)
+{
+	const struct worker *other;
+
+	if (!name[0])
+		return err_set(e, ERR_INVALID, "it has no name: the setting 'node' is missing");
+	if (can_create(w->fleet))
+		return strcmp(name, w->id) == 0
+			       ? 0
+			       : err_set(e, ERR_INVALID, "it says that it is '%.63s'", name);
+	LIST_FOREACH(other, &w->fleet->workers, link)
+	if (other != w && worker_is_well(other) && other->node == node_number(name))
+		return err_set(e, ERR_INVALID, "'%.63s' is the name of %.100s", name, other->url);
+	return 0;
+}
+
 static int read_look(struct worker *w, const struct http_answer *a, struct err *e)
 {
 	struct node_answer said;
@@ -228,8 +269,8 @@ static int read_look(struct worker *w, const struct http_answer *a, struct err *
 		return -1;
 	if (!said.is_ready && !said.is_draining)
 		return err_set(e, ERR_BUSY, "it is not ready");
-	if (!said.name[0])
-		return err_set(e, ERR_INVALID, "it has no name: the setting 'node' is missing");
+	if (check_name(w, said.name, e) < 0)
+		return -1;
 	w->said = said;
 	w->node = node_number(said.name);
 	w->held_then = w->held;
@@ -265,28 +306,64 @@ static void look_at(struct worker *w)
 
 /* ---- what the backend says --------------------------------------------------------------- */
 
+static struct creation *find_creation(const struct fleet *f, const char *name)
+{
+	struct creation *c;
+
+	LIST_FOREACH(c, &f->creations, link)
+	if (strcmp(c->name, name) == 0)
+		return c;
+	return NULL;
+}
+
+static void creation_free(struct creation *c)
+{
+	LIST_REMOVE(c, link);
+	free(c);
+}
+
+static struct worker *worker_add(struct fleet *f, const char *id)
+{
+	struct creation *c = find_creation(f, id);
+	struct worker *w = calloc(1, sizeof(*w));
+	uint64_t now = loop_now();
+
+	if (!w)
+		return NULL; /* it is told again */
+	*w = (struct worker){ .fleet = f, .begun_us = now, .used_us = now, .next_us = now };
+	(void)snprintf(w->id, sizeof(w->id), "%s", id);
+	if (can_create(f)) /* its name is the one that it was made with */
+		w->node = node_number(id);
+	LIST_INSERT_HEAD(&f->workers, w, link);
+	if (c && c->state != CREATION_ASKED)
+		creation_free(c);
+	return w;
+}
+
 static void on_worker(const struct backend_worker *told, void *arg)
 {
 	struct fleet *f = arg;
 	struct worker *w = find(f, told->id);
-	uint64_t now = loop_now();
 
 	if (strlen(told->id) > WORKER_ID_MAX || (told->url && strlen(told->url) > WORKER_URL_MAX))
 		return; /* nobody's that we know how to ask */
-	if (!w) {
-		w = calloc(1, sizeof(*w));
-		if (!w)
-			return; /* it is told again */
-		*w = (struct worker){ .fleet = f, .seen_us = now, .used_us = now, .next_us = now };
-		(void)snprintf(w->id, sizeof(w->id), "%s", told->id);
-		LIST_INSERT_HEAD(&f->workers, w, link);
+	if (w && w->created && told->created && w->created != told->created) {
+		worker_gone(w); /* another one has its name by now */
+		w = NULL;
 	}
+	if (!w)
+		w = worker_add(f, told->id);
+	if (!w)
+		return;
 	if (told->url && strcmp(w->url, told->url) != 0) { /* it has moved, or is another one */
 		(void)snprintf(w->url, sizeof(w->url), "%s", told->url);
 		http_call_cancel(take_ptr(&w->look));
 		w->health = HEALTH_NEW;
 		w->was_tried = false;
+		w->begun_us = loop_now();
 	}
+	if (w->phase == BACKEND_RUNNING && told->phase == BACKEND_PENDING)
+		w->begun_us = loop_now(); /* its container starts again */
 	w->phase = told->phase;
 	w->created = told->created;
 	w->was_told = true;
@@ -329,6 +406,12 @@ static void on_backend_trouble(const struct err *e, void *arg)
 
 /* ---- how many there shall be -------------------------------------------------------------- */
 
+/* It will be a worker, and none is there by its name so far. */
+static bool is_coming(const struct creation *c)
+{
+	return c->state != CREATION_BARRED && !find(c->fleet, c->name);
+}
+
 static unsigned count_all(const struct fleet *f)
 {
 	const struct creation *c;
@@ -338,44 +421,72 @@ static unsigned count_all(const struct fleet *f)
 	LIST_FOREACH(w, &f->workers, link)
 	count += !w->is_gone;
 	LIST_FOREACH(c, &f->creations, link)
-	count += find(f, c->name) == NULL;
+	count += is_coming(c);
 	return count;
 }
 
 static bool name_is_free(const struct fleet *f, const char *name)
 {
-	const struct creation *c;
+	return !find_creation(f, name) && !find(f, name);
+}
 
-	LIST_FOREACH(c, &f->creations, link)
-	if (strcmp(c->name, name) == 0)
-		return false;
-	return find(f, name) == NULL;
+static void creation_failed(struct creation *c, const struct err *e)
+{
+	struct fleet *f = c->fleet;
+	uint64_t pause = (uint64_t)CREATE_PAUSE_US
+			 << (f->create_failures < 5 ? f->create_failures : 5);
+
+	f->create_failures++;
+	f->create_us = loop_now() + (pause < CREATE_PAUSE_MAX_US ? pause : CREATE_PAUSE_MAX_US);
+	say(f, c->name, e);
 }
 
 static void on_created(const struct err *failed, void *arg)
 {
 	struct creation *c = arg;
 	struct fleet *f = c->fleet;
-	uint64_t pause = (uint64_t)CREATE_PAUSE_US
-			 << (f->create_failures < 5 ? f->create_failures : 5);
 
-	LIST_REMOVE(c, link);
 	if (failed) {
-		f->create_failures++;
-		f->create_us =
-			loop_now() + (pause < CREATE_PAUSE_MAX_US ? pause : CREATE_PAUSE_MAX_US);
-		say(f, c->name, failed);
-	} else {
-		f->create_failures = 0;
-		f->made++;
+		creation_failed(c, failed);
+		creation_free(c);
+		return;
 	}
-	free(c);
+	f->create_failures = 0;
+	f->made++;
+	c->state = CREATION_MADE;
+	c->until_us = loop_now() + TOLD_US;
+	if (find(f, c->name))
+		creation_free(c);
+}
+
+/* What was made is told of.  What never is has another's labels, so its name is not ours. */
+static void look_at_creations(struct fleet *f)
+{
+	struct creation *c, *next;
+	struct err e;
+
+	for (c = LIST_FIRST(&f->creations); c; c = next) {
+		next = LIST_NEXT(c, link);
+		if (c->state == CREATION_ASKED || loop_now() < c->until_us)
+			continue;
+		if (c->state == CREATION_BARRED) {
+			creation_free(c);
+			continue;
+		}
+		c->state = CREATION_BARRED;
+		c->until_us = loop_now() + BARRED_US;
+		(void)err_set(&e, ERR_INVALID,
+			      "it was ordered and is not seen: something that is "
+			      "not of this fleet has that name");
+		creation_failed(c, &e);
+	}
 }
 
 static void create_one(struct fleet *f)
 {
 	const struct config_server *s = settings_of(f);
 	struct creation *c = calloc(1, sizeof(*c));
+	struct err e;
 
 	if (!c)
 		return;
@@ -386,10 +497,21 @@ static void create_one(struct fleet *f)
 		if (!name_is_free(f, c->name))
 			continue;
 		LIST_INSERT_HEAD(&f->creations, c, link);
-		f->options.backend->create(f->backend, c->name, on_created, c);
+		if (f->options.backend->create(f->backend, c->name, on_created, c, &e) < 0) {
+			creation_failed(c, &e);
+			creation_free(c);
+		}
 		return;
 	}
 	free(c);
+}
+
+static bool is_too_old(const struct worker *w)
+{
+	uint64_t now = (uint64_t)time(NULL);
+
+	return w->created && now > w->created &&
+	       (now - w->created) * 1000 > settings_of(w->fleet)->worker_lifetime;
 }
 
 /* So many as are kept; one more while somebody waits whom those that start will not serve. */
@@ -403,14 +525,15 @@ static void fill(struct fleet *f)
 		return;
 	LIST_FOREACH(w, &f->workers, link)
 	{
-		staying += !w->is_gone && !w->is_leaving && w->phase != BACKEND_ENDED;
-		coming += !w->is_gone && w->health == HEALTH_NEW && w->phase != BACKEND_ENDED;
+		bool is_there = !w->is_gone && w->phase != BACKEND_ENDED;
+		staying += is_there && !w->is_leaving && !is_too_old(w);
+		coming += is_there && w->health == HEALTH_NEW;
 	}
 	const struct creation *c;
 	LIST_FOREACH(c, &f->creations, link)
-	if (!find(f, c->name)) {
-		coming++;
-		staying++;
+	{
+		coming += is_coming(c);
+		staying += is_coming(c);
 	}
 	unsigned missing = staying < s->min_pod_pool_size ? (unsigned)s->min_pod_pool_size - staying
 							  : f->waiting > 0 && coming == 0;
@@ -431,41 +554,66 @@ static void on_removed(const struct err *failed, void *arg)
 static void remove_worker(struct worker *w, uint64_t grace_ms)
 {
 	struct fleet *f = w->fleet;
+	struct err e;
 
-	f->removed++;
-	w->is_leaving = true;
+	f->removed += !w->was_dismissed;
+	w->is_leaving = w->was_dismissed = true;
 	w->next_us = loop_now() + LEAVE_MS * 1000ull; /* then once more */
-	f->options.backend->remove(f->backend, w->id, grace_ms, on_removed, f);
+	if (f->options.backend->remove(f->backend, w->id, grace_ms, on_removed, f, &e) < 0)
+		say(f, w->id, &e);
 }
 
-static bool is_too_old(const struct worker *w)
-{
-	uint64_t now = (uint64_t)time(NULL);
+struct census {                      /* while it is decided who is to go */
+	unsigned all, well, leaving; /* there are; that take more; that were told to go */
+};
 
-	return w->created && now > w->created &&
-	       (now - w->created) * 1000 > settings_of(w->fleet)->worker_lifetime;
+static struct census count_up(const struct fleet *f)
+{
+	struct census c = { .all = count_all(f) };
+	const struct worker *w;
+
+	LIST_FOREACH(w, &f->workers, link)
+	{
+		c.well += takes_more(w);
+		c.leaving += !w->is_gone && w->was_dismissed;
+	}
+	return c;
+}
+
+/*
+ * One that is old gets nothing new, and goes when it has nothing left to do; as long as enough
+ * others take what is new.  Where no room is for one in its place, it goes when it is idle.
+ */
+static const char *why_retire(struct worker *w, const struct census *c)
+{
+	const struct config_server *s = settings_of(w->fleet);
+	unsigned half = (unsigned)s->min_pod_pool_size / 2;
+
+	if (c->well > (half > 1 ? half : 1))
+		w->is_leaving = true;
+	else if (c->all < s->max_pod_pool_size && !w->is_leaving)
+		return NULL;
+	return worker_is_well(w) && is_idle(w) ? "it is old" : NULL;
 }
 
 /* Why it is to go now; NULL: it stays. */
-static const char *why_remove(struct worker *w, unsigned well)
+static const char *why_remove(struct worker *w, const struct census *c)
 {
 	const struct config_server *s = settings_of(w->fleet);
 	uint64_t now = loop_now();
 	bool is_starting = w->health == HEALTH_NEW || w->phase == BACKEND_PENDING;
+	bool is_us = c->well == 0 && c->leaving > 0; /* perhaps */
 
 	if (w->phase == BACKEND_ENDED)
 		return "it has ended";
-	if (is_starting && now - w->seen_us > s->worker_start_timeout * 1000)
+	if (is_starting && now - w->begun_us > s->worker_start_timeout * 1000)
 		return "it does not become well";
 	if (!is_starting && w->failures >= s->worker_failures)
-		return "it fails its health checks";
+		return is_us ? NULL : "it fails its health checks";
 	if (is_too_old(w))
-		w->is_leaving = true; /* nothing new; it goes when it has nothing left to do */
-	if (!worker_is_well(w) || !is_idle(w))
-		return NULL;
-	if (w->is_leaving)
-		return "it is old";
-	if (well > s->min_pod_pool_size && now - w->used_us > s->worker_idle_timeout * 1000)
+		return why_retire(w, c);
+	if (c->well > s->min_pod_pool_size && worker_is_well(w) && is_idle(w) &&
+	    now - w->used_us > s->worker_idle_timeout * 1000)
 		return "it has nothing to do";
 	return NULL;
 }
@@ -473,22 +621,19 @@ static const char *why_remove(struct worker *w, unsigned well)
 static void prune(struct fleet *f)
 {
 	struct worker *w, *next;
-	unsigned well = 0;
 
 	if (!f->is_synced || !f->options.backend->remove)
 		return;
-	LIST_FOREACH(w, &f->workers, link)
-	well += takes_more(w);
 	for (w = LIST_FIRST(&f->workers); w; w = next) {
 		next = LIST_NEXT(w, link);
-		bool was_told = w->is_leaving && w->next_us > loop_now();
-		const char *why = w->is_gone || was_told ? NULL : why_remove(w, well);
+		const struct census c = count_up(f);
+		bool was_told = w->was_dismissed && w->next_us > loop_now();
+		const char *why = w->is_gone || was_told ? NULL : why_remove(w, &c);
 		struct err e;
 		if (!why)
 			continue;
 		(void)err_set(&e, ERR_NONE, "removed: %s", why);
 		say(f, w->id, &e);
-		well -= takes_more(w);
 		remove_worker(w, worker_is_well(w) ? LEAVE_MS : 0);
 	}
 }
@@ -504,6 +649,7 @@ static void on_tick(struct timer *t)
 	if (!w->is_gone && w->phase == BACKEND_RUNNING && w->url[0] && !w->look &&
 	    now >= w->next_us)
 		look_at(w);
+	look_at_creations(f);
 	prune(f);
 	fill(f);
 	if (loop_set_timer(f->options.loop, t, TICK_US, &e) < 0)
@@ -556,24 +702,32 @@ static uint64_t draw(const struct worker *w, const char *text)
 	return hash ^ hash >> 33;
 }
 
+/* It does not answer, and not for so long that it would be given up. */
+static bool may_come_back(const struct worker *w)
+{
+	return !w->is_gone && !w->is_leaving && w->phase != BACKEND_ENDED && w->said.name[0] &&
+	       w->failures < settings_of(w->fleet)->worker_failures;
+}
+
 struct worker *fleet_take_for(struct fleet *f, const char *text)
 {
 	struct worker *w, *best = NULL;
 
 	LIST_FOREACH(w, &f->workers, link)
-	if (takes_more(w) && (!best || draw(w, text) > draw(best, text)))
+	if ((takes_more(w) || (may_come_back(w) && !w->said.is_draining)) &&
+	    (!best || draw(w, text) > draw(best, text)))
 		best = w;
-	return hold(best);
+	return best && takes_more(best) ? hold(best) : NULL;
 }
 
 struct worker *fleet_take_node(struct fleet *f, uint32_t node)
 {
-	struct worker *w;
+	struct worker *w, *best = NULL;
 
 	LIST_FOREACH(w, &f->workers, link)
-	if (!w->is_gone && w->node == node && node)
-		return hold(w);
-	return NULL;
+	if (!w->is_gone && w->url[0] && w->node == node && node && (!best || worker_is_well(w)))
+		best = w;
+	return hold(best);
 }
 
 size_t fleet_take_all(struct fleet *f, struct worker **ret, size_t max)
@@ -585,6 +739,16 @@ size_t fleet_take_all(struct fleet *f, struct worker **ret, size_t max)
 	if (worker_is_well(w) && count < max)
 		ret[count++] = hold(w);
 	return count;
+}
+
+void fleet_name_absent(const struct fleet *f, struct buf *to)
+{
+	const struct worker *w;
+
+	LIST_FOREACH(w, &f->workers, link)
+	if (!w->is_gone && w->node && !worker_is_well(w) &&
+	    (w->said.name[0] || w->phase == BACKEND_RUNNING)) /* else it is new, and has nothing */
+		buf_printf(to, "%s%s", to->len ? "," : "", worker_name(w));
 }
 
 void worker_release(struct worker *w, bool did_fail)
@@ -620,7 +784,7 @@ const char *worker_url(const struct worker *w)
 
 const char *worker_name(const struct worker *w)
 {
-	return w->said.name;
+	return w->said.name[0] ? w->said.name : w->id;
 }
 
 struct fleet_state fleet_state(const struct fleet *f)
@@ -640,7 +804,7 @@ struct fleet_state fleet_state(const struct fleet *f)
 		state.leaving += w->is_leaving;
 		state.pending += w->health == HEALTH_NEW;
 		state.ill += w->health == HEALTH_ILL;
-		state.is_known &= w->was_asked;
+		state.is_known &= w->was_asked || can_create(f);
 		if (!worker_is_well(w))
 			continue;
 		state.well++;
@@ -693,11 +857,8 @@ void fleet_free(struct fleet *f)
 		return;
 	loop_cancel_timer(f->options.loop, &f->tick);
 	f->options.backend->close(f->backend);
-	while (!LIST_EMPTY(&f->creations)) {
-		struct creation *c = LIST_FIRST(&f->creations);
-		LIST_REMOVE(c, link);
-		free(c);
-	}
+	while (!LIST_EMPTY(&f->creations))
+		creation_free(LIST_FIRST(&f->creations));
 	while (!LIST_EMPTY(&f->workers)) {
 		struct worker *w = LIST_FIRST(&f->workers);
 		w->held = 0;

@@ -14,6 +14,8 @@ enum {
 	SPARE_HANDLES = 64,
 	CONNECT_MS = 10000,
 	UPLOAD_BUFFER = 128 << 10,
+	SILENT_SECONDS = 15, /* after which the other side's kernel is asked, */
+	ASK_SECONDS = 5,     /* and again, until the system has had enough */
 };
 
 struct http_client {
@@ -44,6 +46,7 @@ struct http_call {
 	char why[CURL_ERROR_SIZE];
 	TAILQ_ENTRY(http_call) link;
 	bool is_added, is_cancelled, wants_resume, had_head;
+	size_t head_len; /* so far */
 
 	/* http_fetch() */
 	struct buf answer;
@@ -311,7 +314,8 @@ static size_t take_line(char *line, size_t size, size_t count, void *arg)
 	size_t len = size * count;
 	long status = 0;
 
-	if (call->is_cancelled)
+	call->head_len += len;
+	if (call->is_cancelled || call->head_len > HTTP_HEAD_MAX)
 		return 0;
 	if (len != 2 || line[0] != '\r' || call->had_head)
 		return len;
@@ -363,10 +367,6 @@ static void set_tls(CURL *easy, const struct http_tls *tls)
 			continue;
 		blob.len = strlen(texts[i].text);
 		(void)curl_easy_setopt(easy, texts[i].option, &blob);
-	}
-	if (tls->is_unchecked) {
-		(void)curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
-		(void)curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
 	}
 }
 
@@ -423,6 +423,9 @@ static void set_options(struct http_call *call, const struct http_request *r)
 	(void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
 	(void)curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, (long)KEPT_SECONDS);
 	(void)curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BUFFER);
+	(void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	(void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, (long)SILENT_SECONDS);
+	(void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, (long)ASK_SECONDS);
 	(void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
 			       (long)(r->connect_ms ? r->connect_ms : CONNECT_MS));
 	(void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)r->timeout_ms);

@@ -3,7 +3,8 @@
  * http_client - HTTP requests of ours, many at once, on our loop.
  *
  * libcurl speaks the protocol and keeps connections for the next request.  What comes back is
- * somebody else's and bounded: heads by libcurl, bodies by `answer_max` or by pausing.
+ * somebody else's and bounded: heads by HTTP_HEAD_MAX, bodies by `answer_max` or by pausing.  Of
+ * who is silent TCP finds out whether it is there still, so that the end of a machine is an end.
  *
  * A request is a *call*.  It ends with on_end, once, after which there is no call; or with
  * http_call_cancel(), after which nothing is told any more.  No event comes before http_call() has
@@ -27,11 +28,10 @@ DEFINE_CLEANUP(struct http_client *, http_client_free)
 struct http_tls { /* texts in PEM; borrowed, as long as there are calls with it */
 	const char *authorities; /* whom to believe; NULL: whom the host believes */
 	const char *certificate, *key; /* who we are; NULL: nobody */
-	bool is_unchecked; /* whoever answers is believed */
 };
 
 #define HTTP_UNKNOWN UINT64_MAX
-enum { HTTP_HEADERS_MAX = 24 };
+enum { HTTP_HEADERS_MAX = 24, HTTP_HEAD_MAX = 128 << 10 };
 
 struct http_request { /* borrowed for the call of http_call(), but for `tls` and `body` */
 	const char *method, *url;

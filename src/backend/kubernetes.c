@@ -39,8 +39,7 @@ struct known { /* a pod, by its name */
 struct order { /* something to be made or removed */
 	struct backend *backend;
 	struct http_call *call;
-	struct timer later; /* for what failed before it was sent */
-	struct err failed;
+	struct timer later; /* for what need not be sent */
 	struct buf body;
 	backend_done *done;
 	void *arg;
@@ -99,8 +98,11 @@ static struct known *note(struct backend *b, const struct kube_pod *pod)
 static void on_pod(const struct kube_pod *pod, void *arg)
 {
 	struct backend *b = arg;
+	const struct known *before = find(b, pod->worker.id);
 	struct err e;
 
+	if (before && strcmp(before->uid, pod->uid) != 0) /* what had that name went unseen */
+		b->options.events.on_gone(pod->worker.id, b->options.events.arg);
 	if (note(b, pod))
 		b->options.events.on_worker(&pod->worker, b->options.events.arg);
 	else if (err_set(&e, ERR_LIMIT, "pod %.60s: there are too many", pod->worker.id) < 0)
@@ -134,8 +136,10 @@ static void on_listed(void *arg)
 	while (k) {
 		struct known *next = SLIST_NEXT(k, link);
 
-		if (!k->is_seen)
+		if (!k->is_seen) { /* it went while we could not see it */
+			b->options.events.on_gone(k->name, b->options.events.arg);
 			forget(b, k);
+		}
 		k = next;
 	}
 	b->options.events.on_synced(b->options.events.arg);
@@ -171,18 +175,17 @@ static void order_end(struct order *o, const struct err *failed)
 
 static void on_later(struct timer *t)
 {
-	struct order *o = holder_of(t, struct order, later);
-
-	order_end(o, o->failed.code ? &o->failed : NULL);
+	order_end(holder_of(t, struct order, later), NULL);
 }
 
 /* Nothing is told from within a call of the fleet's. */
-static void end_later(struct order *o)
+static int end_later(struct order *o, struct err *e)
 {
-	struct err ignored;
-
 	o->later.on_due = on_later;
-	(void)!loop_set_timer(o->backend->options.loop, &o->later, 0, &ignored);
+	if (loop_set_timer(o->backend->options.loop, &o->later, 0, e) == 0)
+		return 0;
+	order_free(o);
+	return -1;
 }
 
 static bool is_done(const struct order *o, unsigned status)
@@ -213,45 +216,48 @@ static void on_answer(const struct http_answer *a, void *arg)
 	}
 }
 
-static struct order *order_create(struct backend *b, backend_done *done, void *arg)
+static struct order *order_create(struct backend *b, backend_done *done, void *arg, struct err *e)
 {
 	struct order *o = calloc(1, sizeof(*o));
 
-	if (!o)
+	if (!o) {
+		(void)err_sys(e, "order");
 		return NULL;
+	}
 	*o = (struct order){ .backend = b, .body = BUF_INIT(ORDER_MAX), .done = done, .arg = arg };
 	LIST_INSERT_HEAD(&b->orders, o, link);
 	return o;
 }
 
-static void send_order(struct order *o, const char *method, const char *rest)
+static int send_order(struct order *o, const char *method, const char *rest, struct err *e)
 {
 	const struct kube_request r = {
 		.method = method, .rest = rest, .body = &o->body, .timeout_ms = ORDER_MS
 	};
+	int sent = o->body.dropped ? err_set(e, ERR_LIMIT, "the order is too long")
+				   : kube_api_fetch(&o->call, &o->backend->api, &r,
+						    ORDER_ANSWER_MAX, on_answer, o, e);
 
-	if (o->body.dropped)
-		(void)err_set(&o->failed, ERR_LIMIT, "the order is too long");
-	else if (kube_api_fetch(&o->call, &o->backend->api, &r, ORDER_ANSWER_MAX, on_answer, o,
-				&o->failed) == 0)
-		return;
-	end_later(o);
+	if (sent < 0)
+		order_free(o);
+	return sent;
 }
 
-static void kubernetes_create(struct backend *b, const char *name, backend_done *done, void *arg)
+static int kubernetes_create(struct backend *b, const char *name, backend_done *done, void *arg,
+			     struct err *e)
 {
-	struct order *o = order_create(b, done, arg);
+	struct order *o = order_create(b, done, arg, e);
 
 	if (!o)
-		return;
+		return -1;
 	kube_pod_write(&o->body, &b->plan, name);
-	send_order(o, "POST", "");
+	return send_order(o, "POST", "", e);
 }
 
-static void kubernetes_remove(struct backend *b, const char *id, uint64_t grace_ms,
-			      backend_done *done, void *arg)
+static int kubernetes_remove(struct backend *b, const char *id, uint64_t grace_ms,
+			     backend_done *done, void *arg, struct err *e)
 {
-	struct order *o = order_create(b, done, arg);
+	struct order *o = order_create(b, done, arg, e);
 	const struct known *k = find(b, id);
 	/* With no time at all it is gone from the API server's books while it may still run: that
 	 * is for those whose node does not answer any more. */
@@ -260,19 +266,17 @@ static void kubernetes_remove(struct backend *b, const char *id, uint64_t grace_
 	char rest[KUBE_NAME_MAX + 2];
 
 	if (!o)
-		return;
+		return -1;
 	/* One that comes to light later is told then; one that leaves already has its own time. */
-	if (!k || (k->leaves && !is_overdue)) {
-		end_later(o);
-		return;
-	}
+	if (!k || (k->leaves && !is_overdue))
+		return end_later(o, e);
 	o->is_removal = true;
 	buf_printf(&o->body,
 		   "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\","
 		   "\"gracePeriodSeconds\":%" PRIu64 ",\"preconditions\":{\"uid\":\"%s\"}}",
 		   grace_s, k->uid);
 	(void)snprintf(rest, sizeof(rest), "/%s", k->name);
-	send_order(o, "DELETE", rest);
+	return send_order(o, "DELETE", rest, e);
 }
 
 /* ---- life --------------------------------------------------------------------------------- */

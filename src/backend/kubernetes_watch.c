@@ -164,6 +164,8 @@ static void on_end(const struct err *failed, void *arg)
 	w->call = NULL;
 	kube_api_refused(w->api, w->status);
 	if (w->status == 200 && !failed) { /* its time was up: from here again */
+		if (loop_now() - w->since_us >= WATCH_S / 2 * 1000000ull)
+			w->failures = 0; /* nothing happened, which is no failure */
 		go_on_later(w);
 		return;
 	}
@@ -183,6 +185,7 @@ static int ask_for_watch(struct kube_watch *w, struct err *e)
 	auto_buf struct buf query = BUF_INIT(8192);
 
 	w->status = 0;
+	w->since_us = loop_now();
 	w->is_broken = false;
 	buf_reset(&w->line);
 	w->line.max = KUBE_EVENT_MAX;

@@ -25,6 +25,7 @@ struct kube_watch {
 	struct http_call *call;
 	struct timer pause;
 	unsigned failures;
+	uint64_t since_us; /* when the watch was asked for */
 	unsigned status; /* of the answer that is a watch */
 	struct kube_list list;
 	char version[KUBE_VERSION_MAX]; /* empty: a list is to be had first */

@@ -23,7 +23,9 @@ struct dispatch {
 	struct fleet *fleet;
 	struct watch keeper; /* its channel: a new file of tokens */
 	struct timer wake;   /* somebody who waits may find room */
+	struct timer losses; /* somebody waits for an answer of a worker that is no more */
 	TAILQ_HEAD(, errand) waiting;
+	LIST_HEAD(, relay) relays;
 	LIST_HEAD(, tunnel) tunnels;
 	unsigned waiting_count;
 	uint64_t handed_on, placed_again,
@@ -37,6 +39,7 @@ void dispatch_ready_get(struct exchange *x, void *arg);
 bool dispatch_is_ready(const struct server *s);
 void dispatch_write_metrics(struct buf *out, const struct server *s);
 void dispatch_wake(void *arg); /* arg: the dispatch */
+void dispatch_lost(void *arg); /* likewise: those who wait for a worker that is gone are told */
 
 /* ---- finding a worker --------------------------------------------------------------------- */
 
@@ -83,9 +86,11 @@ void relay_head_done(struct relay_head *h);
 void relay_any(struct exchange *x, void *arg);    /* runs, batches, new sessions */
 void relay_tenant(struct exchange *x, void *arg); /* what must find what its tenant left there */
 void relay_by_id(struct exchange *x, void *arg);  /* a session, a run, a record */
+void relays_end_lost(struct dispatch *d);         /* those whose worker is gone */
 
 void tunnel_open(struct exchange *x, void *arg); /* a terminal */
 void tunnels_leave(struct server *s);            /* those who are at one are told to go */
+void tunnels_end_lost(struct dispatch *d);       /* those whose worker is gone */
 
 /* Asked of all, and put together: merge.h. */
 void gather_lists(struct exchange *x, void *arg);

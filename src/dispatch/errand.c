@@ -6,7 +6,10 @@
 
 #include <stdio.h>
 
-enum { READY_WAIT_US = 10000000 }; /* for any worker to become well: 20 times half a second */
+enum {
+	READY_WAIT_US = 10000000, /* for any worker to become well: 20 times half a second */
+	LAST_WORDS_US = 2000000,  /* for what a worker sent before its end */
+};
 
 /* The words that clients of other systems know. */
 static void fail_for_want(struct errand *errand)
@@ -22,6 +25,32 @@ static void fail_for_want(struct errand *errand)
 		(void)err_set(&f.err, ERR_BUSY,
 			      "Code executor is at capacity (%u/%u Jobs). Please retry.",
 			      state.workers, state.workers_max);
+	errand->on_none(errand, &f);
+}
+
+/*
+ * Where there are several tenants, one that has much waiting leaves half of the free places to
+ * those who may come, as the queue of a worker does (pool/queue.c).
+ */
+static bool share_is_full(const struct errand *errand)
+{
+	const struct dispatch *d = errand->dispatch;
+	const struct share *share = &errand->tenant->share;
+	uint64_t max = d->server->host->config->server->queue;
+	uint64_t free_places = d->waiting_count < max ? max - d->waiting_count : 0;
+	const struct tenant *first = LIST_FIRST(&d->server->tenants.all);
+	bool is_shared = first && LIST_NEXT(first, link);
+
+	return share->waiting_count >= share->queue_max ||
+	       (is_shared && share->waiting_count > 0 && share->waiting_count >= free_places);
+}
+
+static void fail_share(struct errand *errand)
+{
+	struct failure f = { .status = 429, .quota = "queue", .retry_after = 1 };
+
+	(void)err_set(&f.err, ERR_BUSY, "%u of its requests wait for a worker already",
+		      errand->tenant->share.waiting_count);
 	errand->on_none(errand, &f);
 }
 
@@ -126,12 +155,17 @@ void errand_run(struct errand *errand)
 	/* Whoever came before has the next place; but a certain worker is nobody else's. */
 	if ((d->waiting_count == 0 || errand->place != PLACE_ANY) && try_now(errand))
 		return;
+	if (share_is_full(errand)) {
+		fail_share(errand);
+		return;
+	}
 	if (d->waiting_count >= d->server->host->config->server->queue) {
 		fail_for_want(errand);
 		return;
 	}
 	errand->is_waiting = true;
 	d->waiting_count++;
+	errand->tenant->share.waiting_count++;
 	TAILQ_INSERT_TAIL(&d->waiting, errand, link);
 	fleet_need(d->fleet, d->waiting_count);
 	(void)!loop_set_timer(d->loop, &errand->patience, patience_of(errand), &ignored);
@@ -147,6 +181,7 @@ void errand_stop(struct errand *errand)
 	loop_cancel_timer(d->loop, &errand->patience);
 	TAILQ_REMOVE(&d->waiting, errand, link);
 	d->waiting_count--;
+	errand->tenant->share.waiting_count--;
 	fleet_need(d->fleet, d->waiting_count);
 }
 
@@ -191,4 +226,22 @@ void dispatch_wake(void *arg)
 	d->wake.on_due = on_wake;
 	if (d->waiting_count && !d->wake.place)
 		(void)!loop_set_timer(d->loop, &d->wake, 0, &ignored);
+}
+
+static void on_losses(struct timer *t)
+{
+	struct dispatch *d = holder_of(t, struct dispatch, losses);
+
+	relays_end_lost(d);
+	tunnels_end_lost(d);
+}
+
+void dispatch_lost(void *arg)
+{
+	struct dispatch *d = arg;
+	struct err ignored;
+
+	d->losses.on_due = on_losses;
+	if (!d->losses.place)
+		(void)!loop_set_timer(d->loop, &d->losses, LAST_WORDS_US, &ignored);
 }

@@ -1,7 +1,8 @@
 /*
  * gather - one request is asked of all workers, and their answers become one.
  *
- * Those that do not answer in time are left out, and named in the header Vial-Incomplete.
+ * Those that do not answer in time, or too much, are left out, and named in the header
+ * Vial-Incomplete; so are those that are not well, and were not asked.
  */
 #include "base/node.h"
 #include "dispatch/dispatch.h"
@@ -15,7 +16,7 @@
 enum {
 	PARTS_MAX = 1024,
 	PART_MAX = 16 << 20, /* bytes of an answer */
-	ALL_MAX = 256 << 20, /* of what is made of them */
+	ALL_MAX = 64 << 20,  /* of all of them, and of what is made of them */
 	PART_MS = 15000,
 	SHORT_MAX = 1 << 20,
 };
@@ -25,6 +26,7 @@ struct part {
 	struct worker *worker;
 	struct http_call *call;
 	char node[NODE_DIGITS + 1];
+	bool was_asked;
 	unsigned status;            /* 0: none came */
 	struct json_object *answer; /* of those that said yes */
 };
@@ -35,11 +37,14 @@ struct gather {
 	void (*finish)(struct gather *g); /* all have answered, one at least with yes */
 	struct relay_head head;
 	size_t count, left;
+	size_t taken;     /* bytes of answers, so far */
 	struct buf other; /* what the first said that did not say yes */
 	unsigned other_status;
 	struct query query; /* of history */
 	struct part parts[];
 };
+
+static void finish_history(struct gather *g);
 
 static void gather_free(struct gather *g)
 {
@@ -90,8 +95,9 @@ static void name_missing(struct gather *g)
 {
 	auto_buf struct buf names = BUF_INIT(190);
 
+	fleet_name_absent(g->dispatch->fleet, &names);
 	for (size_t i = 0; i < g->count; i++)
-		if (g->parts[i].status == 0)
+		if (g->parts[i].status == 0 && g->parts[i].was_asked)
 			buf_printf(&names, "%s%s", names.len ? "," : "",
 				   worker_name(g->parts[i].worker));
 	if (names.len)
@@ -123,7 +129,8 @@ static void on_answer(const struct http_answer *a, void *arg)
 	struct gather *g = p->gather;
 
 	p->call = NULL;
-	if (!a->failed) {
+	g->taken += a->len;
+	if (!a->failed && g->taken <= ALL_MAX) {
 		p->status = a->status;
 		if (a->status / 100 == 2)
 			p->answer = merge_parse(a->body, a->len);
@@ -196,16 +203,21 @@ static void gather_ask(struct gather *g, void (*write_target)(const struct part 
 		if (url.len == bare)
 			continue;
 		r.url = buf_str(&url);
+		p->was_asked = true;
 		for (size_t k = 0; k < g->head.count; k++)
 			r.headers[k] = buf_str(&g->head.text[k]);
 		if (http_fetch(&p->call, g->dispatch->client, &r, PART_MAX, on_answer, p, &f.err) ==
 		    0)
 			g->left++;
 	}
-	if (g->left == 0) {
-		(void)err_set(&f.err, ERR_GONE, "there is no worker to ask");
-		fail(g, &f);
+	if (g->left > 0)
+		return;
+	if (g->finish == finish_history) { /* those that had more to tell are no more */
+		finish_history(g);
+		return;
 	}
+	(void)err_set(&f.err, ERR_GONE, "there is no worker to ask");
+	fail(g, &f);
 }
 
 static void same_target(const struct part *p, struct buf *to)
@@ -340,7 +352,7 @@ static void history_target(const struct part *p, struct buf *to)
 static void finish_history(struct gather *g)
 {
 	auto_buf struct buf text = BUF_INIT(ALL_MAX);
-	auto_free struct merge_page *pages = calloc(g->count, sizeof(*pages));
+	auto_free struct merge_page *pages = calloc(g->count + 1, sizeof(*pages));
 	struct failure f = { .status = 0 };
 
 	if (!pages) {
@@ -356,12 +368,23 @@ static void finish_history(struct gather *g)
 	reply(g, 200, &text);
 }
 
+static int check_marks(const struct exchange *x, const char *name, struct failure *f)
+{
+	const char *marks = exchange_query(x, name);
+
+	/* Whoever has seen nothing begins with the very first. */
+	if (!marks || merge_marks_are_valid(marks) || strcmp(marks, "0") == 0)
+		return 0;
+	return failure_at(f, name, "must be what an earlier answer had");
+}
+
 void gather_history(struct exchange *x, void *arg)
 {
 	struct failure f = { .status = 0 };
 	struct query query;
 
-	if (query_read(&query, said, x, &f) < 0) {
+	if (query_read(&query, said, x, &f) < 0 || check_marks(x, "cursor", &f) < 0 ||
+	    check_marks(x, "after", &f) < 0) {
 		exchange_fail(x, &f);
 		return;
 	}

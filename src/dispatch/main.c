@@ -49,14 +49,15 @@ static void on_keeper(struct watch *w, uint32_t events)
 static int open_fleet(struct dispatch *d, struct err *e)
 {
 	const struct config_server *settings = d->server->host->config->server;
-	const struct fleet_options options = {
-		.loop = d->loop,
-		.client = d->client,
-		.settings = settings,
-		.backend = backend_find(settings->backend),
-		.relay_key = &d->server->tenants.relay_key,
-		.events = { .on_change = dispatch_wake, .on_trouble = on_trouble, .arg = d }
-	};
+	const struct fleet_options options = { .loop = d->loop,
+					       .client = d->client,
+					       .settings = settings,
+					       .backend = backend_find(settings->backend),
+					       .relay_key = &d->server->tenants.relay_key,
+					       .events = { .on_change = dispatch_wake,
+							   .on_lost = dispatch_lost,
+							   .on_trouble = on_trouble,
+							   .arg = d } };
 
 	if (!options.backend)
 		return err_set(e, ERR_INVALID, "there is no backend '%s'", settings->backend);
@@ -74,8 +75,10 @@ static int open_all(struct server *s, const struct daemon_words *w, struct err *
 				.loop = s->loop,
 				.keeper = { .fd = DAEMON_KEEPER_FD, .on_ready = on_keeper } };
 	TAILQ_INIT(&d->waiting);
+	LIST_INIT(&d->relays);
 	LIST_INIT(&d->tunnels);
 	s->dispatch = d;
+	ids_close(&s->host->ids); /* the leases are the keeper's */
 	s->write_metrics = dispatch_write_metrics;
 	if (daemon_open_front(s, e) < 0 || http_client_create(&d->client, s->loop, e) < 0 ||
 	    open_fleet(d, e) < 0)
@@ -95,6 +98,7 @@ static void close_all(struct server *s)
 	if (!d)
 		return;
 	loop_cancel_timer(d->loop, &d->wake);
+	loop_cancel_timer(d->loop, &d->losses);
 	fleet_free(d->fleet);
 	http_client_free(d->client);
 	free(d);

@@ -1,13 +1,20 @@
 #include "dispatch/merge.h"
 
 #include "backend/foreign_json.h"
+#include "base/node.h"
 #include "server/query.h"
 
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 64, MARK_MAX = 64 };
+enum {
+	DEPTH_MAX = 64,
+	MARK_MAX = 64,
+	SAME_MAX = 1000, /* entries that are compared with each other */
+};
 
 struct json_object *merge_parse(const char *text, size_t len)
 {
@@ -79,11 +86,12 @@ static struct json_object *find_same(struct json_object *list, struct json_objec
 
 static void merge_list(struct json_object *to, struct json_object *from)
 {
-	size_t before = json_object_array_length(to);
+	size_t before = json_object_array_length(to), more = json_object_array_length(from);
+	bool is_compared = before <= SAME_MAX && more <= SAME_MAX;
 
-	for (size_t i = 0; i < json_object_array_length(from); i++) {
+	for (size_t i = 0; i < more; i++) {
 		struct json_object *entry = json_object_array_get_idx(from, i);
-		struct json_object *same = find_same(to, entry);
+		struct json_object *same = is_compared ? find_same(to, entry) : NULL;
 		bool is_text = json_object_is_type(entry, json_type_string);
 		if (same)
 			merge_into(same, entry);
@@ -97,6 +105,8 @@ static struct json_object *number(double value)
 {
 	char text[40];
 
+	if (!isfinite(value)) /* of what made no sense before */
+		value = DBL_MAX;
 	(void)snprintf(text, sizeof(text), "%.9g", value);
 	if (!strpbrk(text, ".eE"))
 		(void)snprintf(text, sizeof(text), "%.1f", value);
@@ -157,6 +167,21 @@ bool merge_mark_of(char *ret, size_t size, const char *marks, const char *node)
 		return true;
 	}
 	return false;
+}
+
+bool merge_marks_are_valid(const char *marks)
+{
+	for (const char *at = marks; *at; at += *at == ',') {
+		size_t node = strspn(at, "0123456789abcdef"), mark;
+		if (node != NODE_DIGITS || at[node] != ':')
+			return false;
+		at += node + 1;
+		mark = strspn(at, "0123456789.");
+		at += mark;
+		if (mark == 0 || mark >= MARK_MAX || (*at && *at != ','))
+			return false;
+	}
+	return true;
 }
 
 static struct json_object *records_of(const struct merge_page *page)

@@ -34,5 +34,7 @@ struct merge_page {                 /* of one worker */
  */
 void merge_pages(struct buf *out, struct merge_page *pages, size_t count, size_t limit,
 		 bool is_forth);
+/* Whether it could be such a `next` or `last`. */
+bool merge_marks_are_valid(const char *marks);
 /* What such a `next` or `last` has for a node, copied; false: nothing. */
 bool merge_mark_of(char *ret, size_t size, const char *marks, const char *node);

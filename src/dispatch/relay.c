@@ -9,7 +9,8 @@
  * than HELD_MAX is held for one request each way.
  *
  * A request that no byte was sent of goes to another worker.  One that was sent is never sent
- * again: what it asked for may have begun.
+ * again: what it asked for may have begun.  Whoever waits for a worker that is no more is told,
+ * also when its connection says nothing of it, as that of a machine which lost its power.
  */
 #include "base/node.h"
 #include "dispatch/dispatch.h"
@@ -49,6 +50,7 @@ struct relay {
 	struct buf answer; /* of a short one */
 	bool is_short, is_streaming, is_paused, is_answer_whole;
 	size_t unread; /* bytes that the client was sent since it last asked for more */
+	LIST_ENTRY(relay) link;
 };
 
 static void let_go_of_worker(struct relay *r, bool did_fail)
@@ -61,6 +63,7 @@ static void let_go_of_worker(struct relay *r, bool did_fail)
 
 static void relay_free(struct relay *r)
 {
+	LIST_REMOVE(r, link);
 	errand_stop(&r->errand);
 	r->errand.tenant->share.runs -= r->is_run;
 	http_call_cancel(r->call);
@@ -271,6 +274,29 @@ static void on_end(const struct err *failed, void *arg)
 	fail(r, &f);
 }
 
+static struct relay *find_lost(const struct dispatch *d)
+{
+	struct relay *r;
+
+	LIST_FOREACH(r, &d->relays, link)
+	if (r->call && r->worker && worker_is_gone(r->worker))
+		return r;
+	return NULL;
+}
+
+/* What one of them does may end others, so the list is read anew. */
+void relays_end_lost(struct dispatch *d)
+{
+	struct relay *r;
+	struct err e;
+
+	while ((r = find_lost(d))) {
+		http_call_cancel(r->call);
+		(void)err_set(&e, ERR_GONE, "it is no more");
+		on_end(&e, r);
+	}
+}
+
 /* ---- the body ------------------------------------------------------------------------------ */
 
 static size_t give(char *to, size_t room, void *arg)
@@ -399,6 +425,7 @@ static void relay(struct exchange *x, struct server *s, enum place place, const 
 					 .node = node,
 					 .on_worker = on_worker,
 					 .on_none = on_none } };
+	LIST_INSERT_HEAD(&d->relays, r, link);
 	tenant->share.runs += is_run;
 	exchange_on_gone(x, on_gone, r);
 	if (r->is_taking) {

@@ -32,6 +32,7 @@ struct tunnel {
 	size_t sent;          /* of it */
 	struct flow up, down; /* down: the worker's head first */
 	bool is_open;
+	bool is_deaf; /* the worker: it takes nothing any more, and may yet say something */
 	LIST_ENTRY(tunnel) link;
 };
 
@@ -80,23 +81,28 @@ static void fail_worker(struct tunnel *t, const struct err *why)
 
 /* ---- bytes, both ways -------------------------------------------------------------- */
 
-/* False: that side is gone. */
-static bool flow_on(struct flow *f, int from, int to)
+enum flow_state {
+	FLOW_ON,
+	FLOW_ENDED, /* all that came is passed on, and no more will come */
+	FLOW_DEAF,  /* whoever it goes to takes nothing any more */
+};
+
+static enum flow_state flow_on(struct flow *f, int from, int to)
 {
 	for (;;) {
 		if (f->len == 0 && !f->is_ended) {
 			ssize_t n = recv(from, f->bytes, sizeof(f->bytes), MSG_DONTWAIT);
 			if (n < 0)
-				return errno == EAGAIN || errno == EINTR;
+				return errno == EAGAIN || errno == EINTR ? FLOW_ON : FLOW_ENDED;
 			f->is_ended = n == 0;
 			f->at = 0;
 			f->len = (size_t)n;
 		}
 		if (f->len == 0)
-			return !f->is_ended;
+			return f->is_ended ? FLOW_ENDED : FLOW_ON;
 		ssize_t n = send(to, f->bytes + f->at, f->len, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n < 0)
-			return errno == EAGAIN || errno == EINTR;
+			return errno == EAGAIN || errno == EINTR ? FLOW_ON : FLOW_DEAF;
 		f->at += (size_t)n;
 		f->len -= (size_t)n;
 	}
@@ -107,22 +113,36 @@ static uint32_t wanted(const struct flow *in, const struct flow *out)
 	return (in->len == 0 && !in->is_ended ? EPOLLIN : 0) | (out->len ? EPOLLOUT : 0);
 }
 
+/* A worker that hangs up has said why, and its last words are still to be passed on. */
+static bool is_over(struct tunnel *t)
+{
+	enum flow_state up = t->is_deaf ? FLOW_ON : flow_on(&t->up, t->client.fd, t->there.fd);
+
+	if (up == FLOW_DEAF) {
+		t->is_deaf = t->up.is_ended = true;
+		t->up.len = 0;
+	}
+	return up == FLOW_ENDED || flow_on(&t->down, t->there.fd, t->client.fd) != FLOW_ON;
+}
+
 static void pump(struct tunnel *t)
 {
 	struct loop *loop = t->dispatch->loop;
 	struct err ignored;
 
-	if (!flow_on(&t->up, t->client.fd, t->there.fd) ||
-	    !flow_on(&t->down, t->there.fd, t->client.fd) ||
-	    loop_rewatch(loop, &t->client, wanted(&t->up, &t->down), &ignored) < 0 ||
+	if (is_over(t) || loop_rewatch(loop, &t->client, wanted(&t->up, &t->down), &ignored) < 0 ||
 	    loop_rewatch(loop, &t->there, wanted(&t->down, &t->up), &ignored) < 0)
 		tunnel_free(t);
 }
 
 static void on_client(struct watch *w, uint32_t events)
 {
-	(void)events;
-	pump(holder_of(w, struct tunnel, client));
+	struct tunnel *t = holder_of(w, struct tunnel, client);
+
+	if (t->is_deaf && events & (EPOLLHUP | EPOLLERR))
+		tunnel_free(t);
+	else
+		pump(t);
 }
 
 static void on_taken(int fd, const char *early, size_t len, void *arg)
@@ -305,10 +325,28 @@ void tunnel_open(struct exchange *x, void *arg)
 	errand_run(&t->errand);
 }
 
+/* Those that are open, or about to be. */
+void tunnels_end_lost(struct dispatch *d)
+{
+	struct tunnel *t, *next;
+	struct err e;
+
+	for (t = LIST_FIRST(&d->tunnels); t; t = next) {
+		next = LIST_NEXT(t, link);
+		if (!t->worker || !worker_is_gone(t->worker))
+			continue;
+		(void)err_set(&e, ERR_GONE, "it is no more");
+		if (t->is_open || !t->x)
+			tunnel_free(t);
+		else
+			fail_worker(t, &e);
+	}
+}
+
 /* "Going away" (RFC 6455), if no message of the worker's is on its way. */
 void tunnels_leave(struct server *s)
 {
-	static const unsigned char going_away[] = { 0x88, 2, 1001 >> 8, 1001 & 0xff };
+	static const char going_away[] = "\x88\x1d\x03\xe9the server is shutting down";
 	struct tunnel *t, *next;
 
 	for (t = LIST_FIRST(&s->dispatch->tunnels); t; t = next) {
@@ -316,7 +354,7 @@ void tunnels_leave(struct server *s)
 		if (!t->is_open)
 			continue;
 		if (t->down.len == 0)
-			(void)!send(t->client.fd, going_away, sizeof(going_away),
+			(void)!send(t->client.fd, going_away, sizeof(going_away) - 1,
 				    MSG_DONTWAIT | MSG_NOSIGNAL);
 		tunnel_free(t);
 	}

@@ -1,8 +1,10 @@
 """A dispatcher and two workers: where requests go, and what becomes of them when a worker does not."""
 import http.client
 import json
+import os
 import signal
 import threading
+import time
 
 import daemon
 from daemon import Worker, run_of, wait_until
@@ -197,3 +199,59 @@ class Losses(Dispatched):
         self.assertEqual((status, answer["error"]["message"]), (
             503, "Code execution is currently unavailable: executor pods are not ready."))
         self.assertIn("Retry-After", headers)
+
+    def test_a_list_says_who_is_missing(self):
+        kept, lost = self.session(), self.session()
+        self.owner(lost).end(signal.SIGKILL)
+        self.assertTrue(wait_until(lambda: self.daemon.well() == 1))
+        status, answer, headers = self.daemon.ask("GET", "/v1/sessions")
+        self.assertEqual((status, [row["id"] for row in answer["sessions"]]), (200, [kept]))
+        self.assertEqual(headers.get("Vial-Incomplete"), self.owner(lost).name)
+
+    def test_files_are_not_looked_for_elsewhere_while_their_worker_is_silent(self):
+        """POST /execute finds its files at one worker: another would answer as if there were none."""
+        def execute(code):
+            return self.daemon.ask("POST", "/execute", {"generated_code": code, "language": "python", "timeout": 20})
+        self.assertEqual(execute("open('f', 'w').write('here')")[1]["process_status"], "completed")
+        (server,) = [pid for worker in self.daemon.workers if "kind=execute" in worker.log() for pid in servers_of(worker)]
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(execute("print(open('f').read())")))
+        os.kill(server, signal.SIGSTOP)
+        try:
+            self.assertTrue(wait_until(lambda: self.daemon.well() == 1))
+            thread.start()
+            time.sleep(1)
+        finally:
+            os.kill(server, signal.SIGCONT)
+        thread.join()
+        self.assertEqual((answers[0][0], answers[0][1]["stdout"]), (200, "here\n"), answers)
+
+    def test_a_name_that_another_worker_has(self):
+        """Ids begin with names: whoever took one would be sent what is another's."""
+        owner = self.daemon.workers[0]
+        thief = Worker(owner.name, owner.key, *self.options)
+        self.addCleanup(thief.close)
+        count, daemon.WORKERS = daemon.WORKERS, 0
+        try:
+            other = daemon.Daemon("--backend", "null", "--set", "relay_key=" + owner.key, "--set",
+                                  "workers=%s,%s" % (owner.url, thief.url))
+        finally:
+            daemon.WORKERS = count
+        self.addCleanup(other.close)
+        other.workers = [owner, thief]  # for well()
+        self.addCleanup(other.workers.clear)
+        self.assertTrue(wait_until(lambda: "is the name of" in other.log() or other.well() == 2), other.log())
+        time.sleep(2)
+        self.assertEqual(other.well(), 1)
+
+
+def servers_of(worker):
+    """The process that answers."""
+    with open("/proc/%d/task/%d/children" % ((worker.process.pid,) * 2), encoding="ascii") as file:
+        pids = [int(pid) for pid in file.read().split()]
+    found = []
+    for pid in pids:
+        with open("/proc/%d/comm" % pid, encoding="ascii") as name:
+            if name.read().strip() == "vial-server":
+                found.append(pid)
+    return found

@@ -76,6 +76,7 @@ static void take(struct drive *d, const char *line)
 	struct wish *wish = calloc(1, sizeof(*wish));
 	char verb[16] = "";
 	uint64_t grace_ms = 0;
+	struct err e;
 
 	if (!wish || sscanf(line, "%15s %253s %" SCNu64, verb, wish->name, &grace_ms) < 2) {
 		free(wish);
@@ -83,10 +84,10 @@ static void take(struct drive *d, const char *line)
 	}
 	bool is_creation = strcmp(verb, "create") == 0;
 	wish->what = is_creation ? "made" : "removed";
-	if (is_creation)
-		d->class->create(d->backend, wish->name, on_done, wish);
-	else
-		d->class->remove(d->backend, wish->name, grace_ms, on_done, wish);
+	if ((is_creation
+		     ? d->class->create(d->backend, wish->name, on_done, wish, &e)
+		     : d->class->remove(d->backend, wish->name, grace_ms, on_done, wish, &e)) < 0)
+		on_done(&e, wish);
 }
 
 static void on_input(struct watch *w, uint32_t events)

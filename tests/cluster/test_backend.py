@@ -149,19 +149,25 @@ class Backend(cluster.Case):
     def test_a_version_that_is_too_old(self):
         """410: the books of that time are gone, so all is listed again, and what went meanwhile is noticed."""
         drive = self.drive()
-        drive.do("create w-0", "made w-0")
-        drive.wait("worker w-0 pending .*")
+        for name in ("w-0", "w-1"):
+            drive.do("create " + name, "made " + name)
+            drive.wait("worker %s pending .*" % name)
         self.proxy.is_closed = True
         self.proxy.cut()
         since = drive.mark()
-        self.plane.ask("DELETE", self.path("w-0"), {"gracePeriodSeconds": 0})
-        self.plane.ask("POST", self.path(), self.order("by-hand"))
+        for name in ("w-0", "w-1"):
+            self.plane.ask("DELETE", self.path(name), {"gracePeriodSeconds": 0})
+        for name in ("by-hand", "w-1"):  # the second has a name that was another's
+            self.plane.ask("POST", self.path(), self.order(name))
         self.compact()
         self.plane.parts["server"].stop(signal.SIGKILL)
         self.plane.start_server()
         self.proxy.is_closed = False
         drive.wait("synced", since)
         self.assertIn("worker by-hand pending", "\n".join(drive.lines[since:]))
+        self.assertIn("gone w-0", drive.lines[since:])
+        said = drive.lines[since:]
+        self.assertLess(said.index("gone w-1"), next(i for i, line in enumerate(said) if line.startswith("worker w-1")))
         drive.do("remove w-0 0", "removed w-0")  # it knows that there is none
 
     def compact(self):

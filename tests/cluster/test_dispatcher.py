@@ -191,3 +191,67 @@ class Dispatch(cluster.Case):
                         dispatcher.log()[-3000:])
         self.assertEqual(dispatcher.run("print(1)")[0], 200)
         self.assertLessEqual(len(self.pods()), 3)
+
+    def test_a_worker_that_is_silent_and_removed(self):
+        """Its connection says nothing, as that of a machine without power: that it is gone is known from elsewhere."""
+        dispatcher = self.start(VIAL_MAX_POD_POOL_SIZE="2")
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(
+            dispatcher.run("import time; time.sleep(60)", limits={"timeout": "90s"})))
+        thread.start()
+        self.assertTrue(planes.wait_until(lambda: dispatcher.ask("GET", "/v1/runs")[1]["runs"]))
+        self.agent.is_dead = True  # whoever would end its process
+        stopped = [pod.process.pid for pod in self.agent.pods.values()]
+        try:
+            for pid in stopped:
+                os.killpg(pid, signal.SIGSTOP)
+            for name in self.pods():
+                self.plane.ask("DELETE", self.path(name), {"gracePeriodSeconds": 0})
+            thread.join(30)
+            self.assertFalse(thread.is_alive(), dispatcher.log()[-2000:])
+        finally:
+            for pid in stopped:
+                os.killpg(pid, signal.SIGCONT)
+            self.agent.is_dead = False
+        status, answer = answers[0]
+        self.assertEqual((status, answer["error"]["code"]), (502, "worker_lost"), answer)
+
+    def test_a_pod_that_is_not_ready_for_a_moment_stays(self):
+        """However long it has been there: a probe that fails once is no reason to end what is in it."""
+        dispatcher = self.start(VIAL_WORKER_START_TIMEOUT="10s")
+        time.sleep(11)
+        before = self.uids()
+        pods = list(self.agent.pods.values())
+        for is_ready in (False, True):
+            for pod in pods:
+                self.plane.patch(self.path(pod.meta["name"], "status"), {"status": self.agent.status(pod, is_ready)})
+            time.sleep(3)
+        self.assertEqual(self.uids(), before, dispatcher.log()[-2000:])
+        self.assertEqual(dispatcher.run("print(1)")[0], 200)
+
+    def test_old_workers_are_replaced_while_others_serve(self):
+        """All are old at once, and there may be no more of them."""
+        dispatcher = self.start(VIAL_MAX_POD_POOL_SIZE="2", VIAL_WORKER_LIFETIME="20s", VIAL_DISPATCH_TIMEOUT="20s")
+        before = set(self.uids().values())
+        statuses, deadline = [], time.monotonic() + planes.PATIENCE_S
+        while before & set(self.uids().values()) and time.monotonic() < deadline:
+            statuses.append(dispatcher.run("print(1)")[0])
+            self.assertLessEqual(len(self.pods()), 2)
+        self.assertFalse(before & set(self.uids().values()), dispatcher.log()[-2000:])
+        self.assertEqual(set(statuses), {200})
+
+    def test_a_name_that_a_pod_of_somebody_elses_has(self):
+        """It is left alone and not asked for again and again; the next name does."""
+        self.plane.ask("POST", self.path(), {
+            "metadata": {"name": "codemie-executor-vial-0"}, "spec": {
+                "nodeName": "nowhere",
+                "securityContext": {"runAsNonRoot": True, "runAsUser": 1001, "seccompProfile": {"type": "RuntimeDefault"}},
+                "containers": [{"name": "x", "image": "x", "securityContext": {
+                    "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}}]}})
+        foreign = self.uids()["codemie-executor-vial-0"]
+        dispatcher = self.start(wait=False, VIAL_MIN_POD_POOL_SIZE="1")
+        self.assertTrue(planes.wait_until(dispatcher.is_ready), dispatcher.log())
+        self.assertEqual(dispatcher.run("print(1)")[0], 200)
+        self.assertIn("has that name", dispatcher.log())
+        self.assertEqual(self.uids()["codemie-executor-vial-0"], foreign)
+        self.assertIn("codemie-executor-vial-1", self.pods())

@@ -207,6 +207,24 @@ class Life(Case):
         self.assertFalse(self.ids() & before)
 
 
+class Foreign(Case):
+    settings = {"worker_environment": "VIAL_ARMED=0,VIAL_MAX=1"}
+
+    def test_a_name_of_ours_that_is_somebody_elses(self):
+        """It is not started, and not removed: it has no label of ours."""
+        self.assertTrue(wait_until(lambda: len(self.own()) == 1), self.own())
+        (name,) = {"t-%s-%d" % (self.fleet, i) for i in range(2)} - set(self.own())
+        ENGINE.ask("POST", "/containers/create?name=" + name, {"Image": IMAGE, "Cmd": ["--version"]})
+        self.addCleanup(ENGINE.remove, name)
+        first = self.in_background("import time; time.sleep(45)", limits={"timeout": 60})
+        self.assertTrue(wait_until(self.daemon.runs))
+        self.in_background("print(2)")
+        self.assertTrue(wait_until(lambda: "has that name" in self.daemon.log()), self.daemon.log())
+        self.assertEqual(ENGINE.inspect(name)["State"]["Status"], "created")
+        self.assertLess(self.daemon.figure("made_total"), 8)  # nor asked for again and again
+        first[0].join()
+
+
 class Several(Case):
     """Dispatchers come, go, and stand side by side."""
     settings = {"worker_environment": "VIAL_ARMED=0,VIAL_MAX=4"}

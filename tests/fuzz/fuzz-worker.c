@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_container(const struct docker_container *c, void *arg)
 {
 	(void)arg;
-	if (!c->name[0] || strpbrk(c->name, "/?#% ") || (c->is_running && c->is_coming))
+	if (!c->name[0] || strpbrk(c->name, "/?#% ") || (c->is_running && c->is_coming) ||
+	    !c->id[0] || strspn(c->id, "0123456789abcdef") != strlen(c->id))
 		abort();
 }
 
