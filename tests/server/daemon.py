@@ -168,6 +168,11 @@ class Daemon:
         return self.ask("GET", "/v1/runs")[1]["runs"]
 
 
+def inside(test):
+    """For what looks into one daemon: its processes, files, log, figures.  Where workers do the work, it has none of that."""
+    return unittest.skipIf(WORKERS, "it looks into one daemon")(test)
+
+
 def run_of(code, language="python", **more):
     return {"language": language, "code": code, **more}
 

@@ -118,6 +118,7 @@ class Reach(Case):
         self.assertEqual([(r["host"], r["port"], r["reason"]) for r in network["refusals"]],
                          [("127.0.0.6", self.web.port, "host")])
 
+    @daemon.inside
     def test_metrics_count_connections(self):
         def counts():
             made = self.daemon.connect()
@@ -202,6 +203,7 @@ except OSError as error:
             self.assert_refused(self.daemon.ask("POST", "/v1/runs", daemon.run_of("1", allow_hosts=wrong)),
                                 400, "invalid", field)
 
+    @daemon.inside
     def test_each_connection_is_logged(self):
         answer = self.daemon.ask("POST", "/v1/runs", daemon.run_of(
             ASK + "ask(%r); ask(%r)" % (self.url("/logged"), self.url("/logged", "logged.example")),
@@ -326,6 +328,7 @@ class Sessions(Case):
         for session in (one, two):
             self.daemon.ask("DELETE", "/v1/sessions/%s" % session)
 
+    @daemon.inside
     def test_a_proxy_that_dies_takes_connections_and_nothing_else(self):
         session = self.session(allow_hosts=[self.rule()])
         self.assertEqual(self.step(session, ASK + "ask(%r)[0]" % self.url())["value"]["json"], 200)
@@ -344,6 +347,7 @@ class Sessions(Case):
 
 
 class Hostile(Case):
+    @daemon.inside
     def test_what_the_proxy_is(self):
         self.asks("ask(%r)[0]" % self.url(), [self.rule()])
         with open("/proc/%d/status" % self.proxy_pids()[0], encoding="ascii") as file:
@@ -398,6 +402,7 @@ print(other.recv(12))
         result = self.run_ok(code, allow_hosts=[self.rule()])
         self.assertEqual(result["stdout"], "waits\nb'HTTP/1.1 200'\n", result)
 
+    @daemon.inside
     def test_many_at_once_and_none_left(self):
         before = len(os.listdir("/proc/%d/fd" % self.daemon.server_pid()))
         code = ASK + '''

@@ -110,6 +110,7 @@ class Kinds(Case):
 class Progress(Case):
     options = ("--max", "1", "--armed", "0")
 
+    @daemon.inside
     def test_places_in_the_queue(self):
         first = self.open(NDJSON, run_of("import time; time.sleep(60)"))
         number = json.loads(first.readline())["id"]

@@ -108,6 +108,7 @@ class Requests(Execute):
         status, answer, _ = self.ask(body_of("#" * (17 << 20)))
         self.assertEqual((status, answer["process_status"]), (413, "error"))
 
+    @daemon.inside
     def test_health(self):
         self.assertEqual(self.daemon.ask("GET", "/")[:2], (200, {"status": "ok"}))
         self.assertEqual(self.daemon.ask("GET", "/health")[:2], (200, {"status": "ok"}))
@@ -322,6 +323,7 @@ class Directory(OutputPath):
         self.assertFalse(os.path.exists(os.path.join(self.path, "d")))
         self.assertEqual(self.read(".hidden"), "of .hidden")
 
+    @daemon.inside
     def test_nothing_is_written_through_a_link(self):
         os.symlink(self.tmp, os.path.join(self.path, "way-out"))
         self.assert_out("import os; os.mkdir('way-out'); open('way-out/f', 'w').write('x')", "")
@@ -331,6 +333,7 @@ class Directory(OutputPath):
 
 
 class Writer(OutputPath):
+    @daemon.inside
     def test_it_can_go(self):
         with open("/proc/%d/task/%d/children" % ((self.daemon.server_pid(),) * 2), encoding="ascii") as file:
             writer = int(file.read().split()[0])

@@ -14,7 +14,7 @@ import unittest
 import urllib.parse
 
 import test_tenants
-from daemon import PATIENCE_S, Case, Daemon, run_of, wait_until
+from daemon import PATIENCE_S, Case, Daemon, inside, run_of, wait_until
 
 KILLS = int(os.environ.get("HISTORY_KILLS", "4"))
 
@@ -182,6 +182,7 @@ class Records(Case):
             status, answer, _ = self.daemon.ask("GET", "/v1/history?" + query)
             self.assertEqual((status, answer["error"]["field"]), (400, field), query)
 
+    @inside
     def test_a_scribe_that_dies_is_replaced(self):
         warden, scribe = helpers(self.daemon)
         os.kill(scribe, signal.SIGKILL)
@@ -195,6 +196,7 @@ class Records(Case):
             self.assertEqual(found.count(name), 1)
         self.assertIn("its process is gone", self.daemon.log())
 
+    @inside
     def test_only_the_owner_of_the_directory_may_look(self):
         where = os.path.join(self.daemon.dir, "state/runs")
         self.assertEqual(os.stat(where).st_mode & 0o777, 0o700)
@@ -272,6 +274,7 @@ class Deaths(unittest.TestCase):
             except ProcessLookupError:  # they go with each other
                 pass
 
+    @inside
     def test_nothing_that_was_answered_is_lost_or_doubled(self):
         answered = []
         ways = ["all", "server", "scribe and server", "keeper"]
@@ -297,6 +300,7 @@ class Deaths(unittest.TestCase):
         self.assertEqual(set(answered) - set(kept), set())
         self.assertEqual(len(numbers), len(set(numbers)))  # ids go on after a restart
 
+    @inside
     def test_two_daemons_and_one_place(self):
         first = Daemon("--armed", "0", state=self.state)
         second = Daemon("--armed", "0", state=self.state)
@@ -313,6 +317,7 @@ class Deaths(unittest.TestCase):
         finally:
             second.close()
 
+    @inside
     def test_what_is_no_database_any_more_is_put_aside(self):
         place = os.path.join(self.state, "runs")
         os.makedirs(place, mode=0o700)
@@ -329,6 +334,7 @@ class Deaths(unittest.TestCase):
 
 @unittest.skipIf(os.geteuid() != 0, "needs a file system of its own")
 class FullDisk(unittest.TestCase):
+    @inside
     def test_runs_go_on_and_the_history_heals(self):
         state = tempfile.mkdtemp(prefix="vial-state-")
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", state], check=True)

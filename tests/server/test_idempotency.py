@@ -171,6 +171,7 @@ class Keys(daemon.Case):
 
 
 class Room(daemon.Case):
+    @daemon.inside
     def test_keys_do_not_pile_up(self):
         session = self.daemon.ask("POST", "/v1/sessions", {"language": "python"})[1]["id"]
         made = self.daemon.connect()

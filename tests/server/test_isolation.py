@@ -75,6 +75,7 @@ class Posture(daemon.Case):
         self.assertTrue(len(warm_data) == len(cold_data) == 1 and 4 << 20 < loaded < 64 << 20, loaded)
 
     @unittest.skipUnless(os.getuid() == 0, "of another user")
+    @daemon.inside
     def test_what_loads_packages_is_filtered(self):
         """A zygote has power over its nest; the kernel is not for its packages to play with."""
         self.run_ok("")
@@ -100,6 +101,7 @@ class Networks(daemon.Case):
         self.assertEqual(len(set(used)), 3)
         self.assertFalse(set(used) & set(self.namespaces("", 20)))
 
+    @daemon.inside
     def test_one_that_was_not_used_is_used_again(self):
         self.assertLess(len(set(self.namespaces("", 20))), 20)
 
@@ -128,6 +130,7 @@ class Memory(daemon.Case):
         return [status["owner"] for status in children(self.daemon) if status["Name"] == "vial-stem" and
                 status["NSpid"].endswith("\t2") and len(status["NSpid"].split()) == 3]
 
+    @daemon.inside
     def test_copies_of_the_keeper_cannot_be_looked_into(self):
         """A guest that waits for its code with the keeper's memory is not dumpable: it is root's."""
         self.run_ok("true", "sh") # others are armed now

@@ -58,7 +58,7 @@ class LockedIn(daemon.Case):
 
     def test_it_has_no_rights(self):
         status = self.status()
-        if os.getuid() == 0:
+        if os.getuid() == 0 and not daemon.WORKERS:  # a dispatcher reads its tokens again, as whoever it was started by
             self.assertNotIn("0", status["Uid"].split())
             self.assertNotIn("0", status["Gid"].split())
             self.assertEqual(status["Groups"].strip(), "")

@@ -25,6 +25,7 @@ class Lines(daemon.Case):
         self.assertEqual(len(found), 1, found)
         return found[0]
 
+    @daemon.inside
     def test_a_request_and_its_run(self):
         answer = self.daemon.ask("POST", "/v1/runs", daemon.run_of("print('secret')"),
                                  {"X-Request-Id": "mine-1", "traceparent": TRACE})

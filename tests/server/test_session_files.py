@@ -660,6 +660,7 @@ class Boundary(Case):
         self.assertTrue(wait_until(lambda: not any(os.path.exists("/proc/" + pid) for pid, _ in filers)))
         return len(filers)
 
+    @daemon.inside
     def test_one_that_is_killed_takes_along_only_what_it_was_at(self):
         session = self.open(limits={"workspace": "64m"})
         content = os.urandom(16 * MIB)
@@ -687,6 +688,7 @@ class Boundary(Case):
         self.assert_has(session, "f", content)
         self.assertEqual(self.value(session, "1 + 1"), 2)
 
+    @daemon.inside
     def test_who_touches_the_files_has_the_guests_uid_and_nothing_else(self):
         session = self.open(limits={"workspace": "64m"})
         self.put(session, "big", b"x" * (32 * MIB))

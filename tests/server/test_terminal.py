@@ -1,5 +1,6 @@
 """GET /v1/sessions/{id}/terminal: a shell beside the interpreter."""
 import base64
+import contextlib
 import json
 import signal
 import time
@@ -232,7 +233,8 @@ class Drain(Case):
         began = time.monotonic()
         self.daemon.process.send_signal(signal.SIGTERM)
         self.assertEqual(shell.closing(), (1001, "the server is shutting down"))
-        shell.send(b"\x03\xe9", CLOSE)
+        with contextlib.suppress(BrokenPipeError):  # who passes a shell through need not wait for this
+            shell.send(b"\x03\xe9", CLOSE)
         self.daemon.process.wait(PATIENCE_S)
         self.assertLess(time.monotonic() - began, 10)
         self.daemon.process = daemon.subprocess.Popen(["true"])
