@@ -87,8 +87,10 @@ class Pod:
 
 class Agent:
     count = 0
+    all = []
 
     def __init__(self, plane, vial=None):
+        Agent.all.append(self)
         Agent.count += 1
         self.plane, self.vial = plane, vial
         self.name, self.number = "node-%d" % Agent.count, Agent.count
@@ -179,6 +181,7 @@ class Agent:
         return None
 
     def close(self):
+        Agent.all.remove(self)
         self.is_over = True
         self.thread.join()
         for pod in self.pods.values():

@@ -1,4 +1,4 @@
-"""kubelet - a real node: Kubernetes' own kubelet, with Debian's containerd, runc and network plugins."""
+"""kubelet - a real node: Kubernetes' own kubelet and kube-proxy, with Debian's containerd, runc and network plugins."""
 import contextlib
 import glob
 import json
@@ -10,6 +10,7 @@ import tempfile
 
 import image
 import plane as planes
+import proxy
 
 CONTAINERD = """version = 2
 root = "%(dir)s/containerd"
@@ -26,6 +27,7 @@ disabled_plugins = ["io.containerd.snapshotter.v1.devmapper", "io.containerd.sna
     conf_dir = "%(dir)s/cni"
 """
 NETWORKS = "/run/netns/cni-"
+ADDRESS = "10.213.0.1"  # the node's own
 NETWORK = {"cniVersion": "0.4.0", "name": "vial-test", "plugins": [
     {"type": "bridge", "bridge": "vialtest0", "isGateway": True, "ipMasq": False,
      "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.213.0.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
@@ -38,12 +40,15 @@ def left_behind():
 
 class Node:
     name = "real-node"
+    all = []
 
     def __init__(self, plane):
+        Node.all.append(self)
         self.plane = plane
         self.dir = tempfile.mkdtemp(prefix="vial-node-", dir="/var/tmp")
         self.run = tempfile.mkdtemp(prefix="vial-node-", dir="/run")
         self.parts = []
+        self.proxy = self.way_in = None
         self.others = left_behind()
         try:
             self.start()
@@ -69,7 +74,7 @@ class Node:
         for archive in (image.make_pause(self.dir), image.ARCHIVE):
             self.ctr("images", "import", archive)
         # The plugin would make it with the first pod; the node itself has its address before.
-        for words in ("link add vialtest0 type bridge", "address add 10.213.0.1/24 dev vialtest0", "link set vialtest0 up"):
+        for words in ("link add vialtest0 type bridge", "address add %s/24 dev vialtest0" % ADDRESS, "link set vialtest0 up"):
             subprocess.run(["ip", *words.split()], check=True, capture_output=True)
         self.start_kubelet()
 
@@ -89,7 +94,7 @@ class Node:
         self.kubelet = planes.Process("kubelet", [
             planes.PROGRAM, "kubelet", "--config=" + self.path("kubelet.json"), "--root-dir=" + self.path("kubelet"),
             "--kubeconfig=" + self.plane.path("admin.conf"), "--hostname-override=" + self.name,
-            "--cert-dir=" + self.path("certificates"), "--node-ip=10.213.0.1"], self.dir)
+            "--cert-dir=" + self.path("certificates"), "--node-ip=" + ADDRESS], self.dir)
         self.parts.append(self.kubelet)
 
         def is_ready():
@@ -103,17 +108,43 @@ class Node:
         if not planes.wait_until(is_ready, 120, 0.5):
             raise RuntimeError("the node did not become ready:\n" + self.kubelet.log()[-3000:])
 
+    def start_proxy(self):
+        """kube-proxy, and what it has to know: where the API server is for those who ask its Service."""
+        self.way_in = proxy.Proxy(self.plane.port, ADDRESS)
+        self.plane.put_endpoint("default", "kubernetes", "https", ADDRESS, self.way_in.port)
+        config = {"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "iptables",
+                  "clientConnection": {"kubeconfig": self.plane.path("admin.conf")}, "hostnameOverride": self.name,
+                  "conntrack": {"maxPerCore": 0, "min": 0}, "iptables": {"localhostNodePorts": False},
+                  "healthzBindAddress": "", "metricsBindAddress": "127.0.0.1:%d" % planes.free_port()}
+        with open(self.path("proxy.json"), "w", encoding="utf-8") as file:
+            json.dump(config, file)
+        self.proxy = planes.Process("kube-proxy", [planes.PROGRAM, "kube-proxy", "--config=" + self.path("proxy.json")],
+                                    self.dir)
+        self.parts.append(self.proxy)
+
+    def stop_proxy(self):
+        """Its rules stay when it ends; it has a word for that."""
+        self.proxy.stop()
+        planes.Process("kube-proxy", [planes.PROGRAM, "kube-proxy", "--cleanup"], self.dir).process.wait()
+        for words in ("-D INPUT -j", "-D OUTPUT -j", "-F", "-X"):  # which it leaves to a kubelet that shares it
+            subprocess.run(["iptables", "-w", *words.split(), "KUBE-FIREWALL"], capture_output=True, check=False)
+        self.way_in.close()
+        self.plane.remove_endpoint("default", "kubernetes")
+
     def ctr(self, *words, check=True):
         return subprocess.run(["ctr", "--address", self.run + "/containerd.sock", "--namespace", "k8s.io", *words],
                               capture_output=True, text=True, check=check)
 
     def close(self):
+        Node.all.remove(self)
+        if self.proxy:
+            self.stop_proxy()
         for part in reversed(self.parts[1:]):
             part.stop()
         if self.parts:
             self.remove_containers()
             self.containerd.stop()
-        subprocess.run(["ip", "link", "delete", "vialtest0"], capture_output=True, check=False)
+        self.remove_links()
         self.unmount()
         self.remove_remains()
         shutil.rmtree(self.dir, ignore_errors=True)
@@ -125,6 +156,14 @@ class Node:
             self.ctr("tasks", "delete", "--force", task, check=False)
         for container in self.ctr("containers", "list", "-q", check=False).stdout.split():
             self.ctr("containers", "delete", container, check=False)
+
+    @staticmethod
+    def remove_links():
+        """Pods' ends of them as well: a sandbox of somebody else's may hold a network that was there when it began."""
+        listed = subprocess.run(["ip", "-o", "link", "show", "master", "vialtest0"], capture_output=True, text=True,
+                                check=False).stdout
+        for name in [line.split()[1].split("@")[0].rstrip(":") for line in listed.splitlines()] + ["vialtest0"]:
+            subprocess.run(["ip", "link", "delete", name], capture_output=True, check=False)
 
     def remove_remains(self):
         """Networks and groups of pods that nobody was there to end: no kubelet does it when it stops."""

@@ -4,6 +4,7 @@ All of it is real; its addresses, keys and files are made for one run and gone a
 import base64
 import json
 import os
+import secrets
 import shutil
 import signal
 import ssl
@@ -20,7 +21,8 @@ from patience import free_port
 
 PROGRAM = None   # set by `run`: all parts of Kubernetes in one
 PATIENCE_S = 120 # a hang, not a measure of speed
-ADMIN = "the-tests"
+ADMIN = secrets.token_hex(16)
+ADDRESS = "10.99.0.1"  # of the API server inside the cluster: the first of its Services
 
 
 def wait_until(condition, seconds=PATIENCE_S, pause=0.1):
@@ -30,7 +32,10 @@ def wait_until(condition, seconds=PATIENCE_S, pause=0.1):
 class Process:
     """A program in the background, with a log, that ends with us."""
 
+    all = []
+
     def __init__(self, name, words, directory, env=None):
+        Process.all.append(self)
         self.name, self.log_path = name, os.path.join(directory, name + ".log")
         with open(self.log_path, "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -77,7 +82,7 @@ class Plane:
 
     def make_keys(self):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                        "-days", "2", "-subj", "/CN=plane", "-addext", "subjectAltName=IP:127.0.0.1",
+                        "-days", "2", "-subj", "/CN=plane", "-addext", "subjectAltName=IP:127.0.0.1,IP:" + ADDRESS,
                         "-keyout", self.path("server.key"), "-out", self.path("server.crt")],
                        check=True, capture_output=True)
         subprocess.run(["openssl", "genrsa", "-out", self.path("account.key"), "2048"], check=True,
@@ -100,6 +105,10 @@ class Plane:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(config, file)  # which is YAML
         return path
+
+    def kubectl(self, *words):
+        return subprocess.run([PROGRAM, "kubectl", "--kubeconfig", self.path("admin.conf"), *words],
+                              capture_output=True, text=True, check=False)
 
     # ---- processes ----
 
@@ -195,13 +204,13 @@ class Plane:
     def remove_account(self, namespace):
         self.ask("DELETE", "/api/v1/namespaces/%s/serviceaccounts/dispatcher" % namespace)
 
-    def token(self, namespace):
-        path = "/api/v1/namespaces/%s/serviceaccounts/dispatcher/token" % namespace
+    def token(self, namespace, account="dispatcher"):
+        path = "/api/v1/namespaces/%s/serviceaccounts/%s/token" % (namespace, account)
         return self.ask("POST", path, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
 
-    def short_token(self, namespace, seconds):
+    def short_token(self, namespace, seconds, account="dispatcher"):
         """One that the API server would not give for less than ten minutes, signed with its own key."""
-        head, claims, _ = self.token(namespace).split(".")
+        head, claims, _ = self.token(namespace, account).split(".")
 
         def decode(text):
             return json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
@@ -214,6 +223,16 @@ class Plane:
         signed = subprocess.run(["openssl", "dgst", "-sha256", "-sign", self.path("account.key")],
                                 input=text.encode(), capture_output=True, check=True).stdout
         return text + "." + encode(signed)
+
+    def put_endpoint(self, namespace, service, name, address, port):
+        """Who answers for a Service that selects no pods."""
+        self.ask("POST", "/apis/discovery.k8s.io/v1/namespaces/%s/endpointslices" % namespace, {
+            "metadata": {"name": service, "labels": {"kubernetes.io/service-name": service}}, "addressType": "IPv4",
+            "ports": [{"name": name, "port": port, "protocol": "TCP"}],
+            "endpoints": [{"addresses": [address], "conditions": {"ready": True}}]})
+
+    def remove_endpoint(self, namespace, service):
+        self.ask("DELETE", "/apis/discovery.k8s.io/v1/namespaces/%s/endpointslices/%s" % (namespace, service))
 
     def pods(self, namespace):
         return {pod["metadata"]["name"]: pod

@@ -7,15 +7,15 @@ import time
 class Proxy:
     """Bytes go through it as they are, TLS among them; what it does to them may change at any time."""
 
-    def __init__(self, port):
+    def __init__(self, port, address="127.0.0.1"):
         self.target = ("127.0.0.1", port)
         self.delay_s = 0       # before answers go on
         self.is_silent = False # answers are kept back
         self.is_closed = False # nobody is let in
         self.pairs = []
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = socket.create_server((address, 0))
         self.port = self.listener.getsockname()[1]
-        self.url = "https://127.0.0.1:%d" % self.port
+        self.url = "https://%s:%d" % (address, self.port)
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):

@@ -4,7 +4,6 @@ import os
 import re
 import secrets
 import shutil
-import subprocess
 import unittest
 
 import cluster
@@ -95,20 +94,3 @@ class Kubelet(cluster.Case):
         dispatcher = self.serve(VIAL_KUBERNETES_SECCOMP="vial.json")
         self.assert_works(dispatcher, "42 True False\n")
         self.assert_ends(dispatcher)
-
-    @unittest.skipUnless(shutil.which("kubectl"), "kubectl, which renders them, is not installed")
-    def test_the_manifests_are_taken(self):
-        """As kubectl renders and applies them; the dispatcher's pod is admitted, and finds no network to its API server here."""
-        place = self.plane.path("deploy")
-        shutil.copytree(os.path.join(ROOT, "deploy"), place)
-        for name, text in (("relay-key", secrets.token_hex(32)), ("tokens.yaml", "tokens: []\n")):
-            with open(os.path.join(place, name), "w", encoding="ascii") as file:
-                file.write(text)
-        words = ["kubectl", "--kubeconfig", self.plane.path("admin.conf")]
-        done = subprocess.run([*words, "apply", "-k", place], capture_output=True, text=True, check=False)
-        self.addCleanup(subprocess.run, [*words, "delete", "--wait=false", "-k", place], capture_output=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertNotIn("Warning", done.stderr)
-        for kind in ("deployment", "networkpolicy", "horizontalpodautoscaler", "poddisruptionbudget", "role", "resourcequota"):
-            self.assertIn(kind, done.stdout)
-        self.assertTrue(planes.wait_until(lambda: self.plane.pods("codemie-runtime")))

@@ -1,4 +1,4 @@
-// The parts of a Kubernetes control plane and its node agent in one program, as their own
+// The parts of a Kubernetes control plane, of its nodes and of its command line in one program, as their own
 // cmd/*/main.go start them: what the tests need is built once, and linked once.
 package main
 
@@ -11,8 +11,10 @@ import (
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
+	kubectl "k8s.io/kubectl/pkg/cmd"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
@@ -21,7 +23,9 @@ func main() {
 	parts := map[string]func() *cobra.Command{
 		"kube-apiserver":          apiserver.NewAPIServerCommand,
 		"kube-controller-manager": controllers.NewControllerManagerCommand,
+		"kube-proxy":              func() *cobra.Command { return proxy.NewProxyCommand() },
 		"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
+		"kubectl":                 kubectl.NewDefaultKubectlCommand,
 		"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
 	}
 	if len(os.Args) < 2 || parts[os.Args[1]] == nil {
