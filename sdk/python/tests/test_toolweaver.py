@@ -270,6 +270,10 @@ def test_tools_as_modules():
         executor.sandbox.reset()  # they are there afterwards
         assert (await executor.execute("from tools.jira import fails\nreturn fails.__name__"))["result"] == "fails"
         await executor.sandbox.aclose()
+        plain = ProgrammaticToolExecutor({"add": lambda a, b: a + b})
+        got = await plain.execute("from tools.general import add, AddInput\nreturn (await add(AddInput(a=2, b=3))).result")
+        assert (got["error"], got["result"]) == (None, 5)
+        await plain.sandbox.aclose()
         bare = ProgrammaticToolExecutor(catalog, enable_stubs=False)
         assert (await bare.execute("import tools"))["error"].startswith("ModuleNotFoundError")
         assert bare.get_tools_directory_tree() is None

@@ -20,7 +20,9 @@ def make_stubs(tools, names):
             if missing:
                 raise ValueError("%s: Missing required parameters: %s"
                                  % (type(self).__name__, missing))
-            self.__dict__.update((name, values[name]) for name in self.fields if name in values)
+            # Of a tool that does not say what it takes, all that is given.
+            self.__dict__.update((name, value) for name, value in values.items()
+                                 if name in self.fields or not self.fields)
 
         def __getattr__(self, name):
             if name in self.fields:
