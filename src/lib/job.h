@@ -16,6 +16,7 @@ struct job_file {
 	char *bytes; /* NULL: from host_fd */
 	size_t len;
 	int host_fd;
+	bool is_lent; /* the bytes are somebody else's */
 };
 
 struct job_dir {
@@ -70,6 +71,10 @@ struct vial_job {
 	void (*on_output)(enum vial_stream stream, const char *bytes, size_t len, void *arg);
 	void *on_output_arg;
 };
+
+/* As vial_job_file(), without a copy: the bytes are there for as long as it may be run. */
+int job_lend_file(struct vial_job *job, const char *name, const char *bytes, size_t len,
+		  struct err *e) MUST_USE;
 
 DEFINE_CLEANUP(struct vial_job *, vial_job_free)
 DEFINE_CLEANUP(const struct vial_result *, vial_result_free)

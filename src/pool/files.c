@@ -193,12 +193,22 @@ static bool on_data(struct run *run, const struct filer_answer *a)
 {
 	struct buf *to = &run->result->contents[run->files.export_at];
 
+	/* Those that are for the next run have a bound of their own, and would be lost. */
+	if (!run_take_room(run, a->len) && !run->job->keep_bytes) {
+		run->files.is_crowded = true;
+		return true;
+	}
 	buf_add(to, a->bytes, a->len);
 	return to->dropped == 0;
 }
 
 static void on_exported(struct run *run, const struct err *failed)
 {
+	static const struct err crowded = { ERR_LIMIT, 0, "there is no room for so much at once" };
+
+	if (!failed && run->files.is_crowded)
+		failed = &crowded;
+	run->files.is_crowded = false;
 	result_exported(run->result, run->files.export_at++, failed);
 }
 

@@ -12,6 +12,7 @@
  * served, and none can take the last sandboxes or the last places in the queue for itself.
  */
 #include "base/loop.h"
+#include "base/room.h"
 #include "lib/environment.h"
 #include "lib/job.h"
 #include "pool/link.h"
@@ -41,12 +42,14 @@ void pool_free(struct pool *pool); /* runs under way end as cancelled, without a
 struct share {
 	unsigned weight;    /* turns in a row, while others wait; at least 1 */
 	unsigned queue_max; /* runs that may wait */
+	struct room_part room; /* for what they print */
 	/* the pool's: */
 	struct link waiting; /* occupants for whom nothing is being made yet, first come first */
 	struct link turn;    /* among the shares of which somebody waits */
 	unsigned waiting_count, credit;
 	unsigned runs;             /* under way, or waiting */
 	unsigned running, ordered; /* sandboxes that it has, and that are being made for it */
+	unsigned filings;          /* of files of its sessions */
 };
 
 /* It outlives the pool.  A pool that nobody shares needs none. */

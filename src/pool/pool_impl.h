@@ -104,6 +104,7 @@ struct pool {
 	struct link ordered; /* occupants for whom a sandbox is being made */
 	struct link due;   /* occupants whose on_end is to be called, by tidy() */
 	unsigned sandbox_count, armed_count, arming_count, queue_count, ordered_count;
+	unsigned filing_count;
 	unsigned orders_max; /* being made at a time for those who wait, of one environment */
 	uint32_t last_number;
 	uint64_t last_occupant, last_turn;
@@ -241,6 +242,7 @@ struct files {
 	struct timer overdue;
 	bool is_asked, is_listing;
 	bool is_alone;     /* nobody but the guest was there, and it was done */
+	bool is_crowded;   /* there was no room for all of the one being read */
 	size_t entries;    /* that it told of */
 	size_t export_at;  /* the one being read */
 };
@@ -272,6 +274,7 @@ struct run {
 	struct vial_job *job;
 	struct run_events events;
 	struct result *result;
+	uint64_t in_room; /* bytes of it, of its share's */
 	enum run_phase phase;
 	bool compiling, has_end, is_cancelled;
 	bool is_known; /* to its owner, who can be called back */
@@ -305,6 +308,8 @@ void run_lost(struct run *run, const struct err *why);
 void run_answer(struct run *run);
 void run_fail(struct run *run, const struct err *why);
 void run_free(struct run *run);
+/* For what it is going to hold, until it is answered; false: there is none. */
+bool run_take_room(struct run *run, uint64_t bytes) MUST_USE;
 DEFINE_CLEANUP(struct run *, run_free)
 DEFINE_CLEANUP(struct pool *, pool_free)
 

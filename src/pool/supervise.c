@@ -52,12 +52,26 @@ static void detach(struct run *run)
 	occupant_detach(&run->occupant);
 }
 
+bool run_take_room(struct run *run, uint64_t bytes)
+{
+	struct share *share = run->occupant.share;
+
+	return !share || room_take(&share->room, ROOM_OUTPUT, &run->in_room, bytes);
+}
+
+static void run_give_room(struct run *run)
+{
+	if (run->occupant.share)
+		room_give(&run->occupant.share->room, &run->in_room, UINT64_MAX);
+}
+
 void run_free(struct run *run)
 {
 	if (!run)
 		return;
 	if (run->occupant.all.next)
 		detach(run);
+	run_give_room(run);
 	buf_done(&run->go);
 	result_free(run->result);
 	vial_job_free(run->job);
@@ -69,6 +83,7 @@ void run_answer(struct run *run)
 	if (!run->result->pub.network)
 		run->result->pub.network = gate_result(run->occupant.gate);
 	detach(run);
+	run_give_room(run); /* it is the answer's from here on */
 	run->events.on_end(&run->result->pub, NULL, run->events.arg);
 	run_free(run);
 }
@@ -137,6 +152,7 @@ static void begin_next_stage(struct run *run)
 	r->pub.compile_ms = run->end.wall_ms;
 	buf_reset(&r->out);
 	buf_reset(&r->err);
+	run_give_room(run);
 	stop_watching(run);
 	sandbox_close(run->occupant.box);
 	run->compiling = false;
@@ -206,8 +222,12 @@ static size_t take_word(struct run *run, size_t len, bool is_cut)
 static void add_output(struct run *run, enum vial_stream stream, size_t len)
 {
 	struct buf *to = stream == VIAL_STDOUT ? &run->result->out : &run->result->err;
-	size_t before = to->len;
+	size_t before = to->len, room = to->max - to->len;
 
+	if (!run_take_room(run, len < room ? len : room)) {
+		to->dropped += len;
+		return;
+	}
 	buf_add(to, run->occupant.pool->chunk, len);
 	if (run->events.on_output && to->len > before && !run->compiling)
 		run->events.on_output(stream, to->data + before, to->len - before, run->events.arg);

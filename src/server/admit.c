@@ -3,6 +3,7 @@
 int admit_run(struct run **ret, struct server *s, struct tenant *t, struct vial_job *job,
 	      const struct run_events *events, struct failure *f)
 {
+	sessions_charge(s, t);
 	if (tenant_admit_run(t, f) < 0 || tenant_admit_cpu(t, f) < 0 ||
 	    tenant_set_reach(t, job, f) < 0) {
 		vial_job_free(job);

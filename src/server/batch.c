@@ -63,6 +63,7 @@ struct batch {
 
 	struct buf *entries; /* of the answer, in order */
 	size_t held;
+	uint64_t in_room; /* of it, of the tenant's */
 	uint8_t *verdicts;
 	size_t counts[VERDICT_COUNT_];
 	double wall_ms, cpu_ms; /* the most that one took */
@@ -70,8 +71,14 @@ struct batch {
 	LIST_ENTRY(batch) link;
 };
 
+static void give_room(struct batch *b)
+{
+	room_give(&b->tenant->share.room, &b->in_room, UINT64_MAX);
+}
+
 static void batch_free(struct batch *b)
 {
+	give_room(b);
 	loop_cancel_timer(b->server->loop, &b->retry);
 	stream_leave(&b->stream);
 	for (size_t i = 0; b->entries && i < b->plan.count; i++)
@@ -154,14 +161,13 @@ static void keep_entry(struct batch *b, const struct fared *how)
 
 	for (int cut = 0; cut < 2; cut++) {
 		struct json j = { .out = entry };
-		buf_reset(entry);
-		*entry = (struct buf){ .data = entry->data,
-				       .cap = entry->cap,
-				       .max = cut ? SMALL_MAX : HELD_MAX - b->held };
+		buf_done(entry);
+		entry->max = cut ? SMALL_MAX : HELD_MAX - b->held;
 		json_open(&j, NULL, '{');
 		write_entry(&j, b, how, cut);
 		json_close(&j);
-		if (!entry->dropped)
+		if (!entry->dropped &&
+		    room_take(&b->tenant->share.room, ROOM_OUTPUT, &b->in_room, entry->len))
 			break;
 	}
 	if (entry->len <= HELD_MAX - b->held)
@@ -264,6 +270,7 @@ static void reply_all(struct batch *b)
 	struct failure f = { .status = 0 };
 	struct json j = { .out = &out };
 
+	give_room(b); /* it is the answer's from here on */
 	json_open(&j, NULL, '{');
 	json_string(&j, "id", b->id);
 	json_open(&j, "results", '[');

@@ -152,7 +152,21 @@ static void suspend(struct exchange *x)
 	MHD_suspend_connection(x->mhd);
 }
 
+/* ---- the room that an answer takes ------------------------------------------------------ */
+
+static struct room_part *room_of(const struct exchange *x)
+{
+	return &x->access.tenant->share.room;
+}
+
 /* ---- the head -------------------------------------------------------------------------- */
+
+static void give_back(struct exchange *x)
+{
+	x->http->bodies -= x->charged;
+	x->access.tenant->bodies -= x->charged;
+	x->charged = 0;
+}
 
 void exchange_refuse(struct exchange *x, unsigned status, enum err_code code, const char *fmt, ...)
 {
@@ -166,8 +180,7 @@ void exchange_refuse(struct exchange *x, unsigned status, enum err_code code, co
 	x->failure = (struct failure){ .status = status };
 	(void)err_set(&x->failure.err, code, "%s", text);
 	buf_done(&x->body);
-	x->http->bodies -= x->charged;
-	x->charged = 0;
+	give_back(x);
 }
 
 static void refuse_length(struct exchange *x)
@@ -321,18 +334,33 @@ void exchange_more(struct exchange *x)
 		resume(x);
 }
 
+/* Where there are several tenants none has more than is left for the others: a body may take its
+ * time to come. */
+static bool has_room(const struct exchange *x, size_t len)
+{
+	const struct http *http = x->http;
+	const struct tenant *tenant = x->access.tenant;
+	/* It may have been more before a reload. */
+	size_t max = http->options.bodies_max, left = max > http->bodies ? max - http->bodies : 0;
+
+	if (len > left)
+		return false;
+	return !tenants_are_several(http->options.tenants) || x->charged + len <= ROOM_SMALL ||
+	       tenant->bodies + len <= left - len;
+}
+
 static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t len)
 {
 	struct http *http = x->http;
 
 	if (x->is_refused)
 		return discard(x, len);
-	if (http->bodies > http->options.bodies_max || /* it was more before a reload */
-	    len > http->options.bodies_max - http->bodies) {
+	if (!has_room(x, len)) {
 		exchange_refuse(x, 503, ERR_BUSY, "too many large requests at once");
 		return MHD_YES;
 	}
 	http->bodies += len;
+	x->access.tenant->bodies += len;
 	x->charged += len;
 	buf_add(&x->body, bytes, len);
 	if (x->body.dropped && x->charged <= x->body.max)
@@ -403,7 +431,7 @@ enum MHD_Result exchange_on_request(void *http, struct MHD_Connection *mhd, cons
 
 static void exchange_free(struct exchange *x)
 {
-	x->http->bodies -= x->charged;
+	give_back(x);
 	if (x->response)
 		MHD_destroy_response(x->response);
 	buf_done(&x->body);
@@ -446,6 +474,7 @@ void exchange_on_completed(void *arg, struct MHD_Connection *mhd, void **state,
 	tell_gone(x);
 	tell_end(x, why);
 	stop_looking(x);
+	room_give(room_of(x), &x->held, UINT64_MAX);
 	TAILQ_REMOVE(&http->exchanges, x, link);
 	http->state.exchanges--;
 	x->conn->is_busy = x->conn->owes_body = false;
@@ -635,15 +664,56 @@ static struct MHD_Response *response_of(struct exchange *x, struct buf *json)
 	return response;
 }
 
+static void write_failure(struct buf *text, const struct exchange *x, const struct failure *f)
+{
+	struct json j = { .out = text };
+
+	json_open(&j, NULL, '{');
+	if (x->match.manner && x->match.manner->write_failure)
+		x->match.manner->write_failure(&j, f);
+	else
+		failure_json(&j, "error", f);
+	json_close(&j);
+	buf_add_char(text, '\n');
+}
+
+static void respond_failure(struct exchange *x, const struct failure *f, struct buf *text)
+{
+	struct MHD_Response *response = response_of(x, text);
+	char seconds[16];
+
+	x->refused = f->err.code;
+	if (response && f->allow[0])
+		(void)add_header(response, "Allow", f->allow);
+	if (response && f->challenge)
+		(void)add_header(response, "WWW-Authenticate", f->challenge);
+	(void)snprintf(seconds, sizeof(seconds), "%u", f->retry_after ? f->retry_after : 1);
+	if (response && f->err.code == ERR_BUSY)
+		(void)add_header(response, "Retry-After", seconds);
+	respond(x, failure_status(f), "application/json", response);
+}
+
+/* Whoever keeps a copy has it; but its client has others that it does not read. */
+static void respond_crowded(struct exchange *x)
+{
+	auto_buf struct buf text = BUF_INIT(8192);
+	struct failure f = { .status = 503, .hint = "read the answers that are there already" };
+
+	(void)err_set(&f.err, ERR_BUSY, "too many large answers at once");
+	write_failure(&text, x, &f);
+	respond_failure(x, &f, &text);
+}
+
 void exchange_reply_text(struct exchange *x, unsigned status, const char *type, struct buf *text)
 {
 	x->on_gone = NULL;
 	tell_answer(x, status, type);
 	tell_more(x, buf_str(text), text->len);
-	if (x->is_alone)
-		buf_done(text);
-	else
+	if (!x->is_alone && room_take(room_of(x), ROOM_ANSWER, &x->held, text->len))
 		respond(x, status, type, response_of(x, text));
+	else if (!x->is_alone)
+		respond_crowded(x);
+	buf_done(text);
 	tell_done(x, true);
 }
 
@@ -654,36 +724,14 @@ void exchange_reply(struct exchange *x, unsigned status, struct buf *json)
 
 static void fail_now(struct exchange *x, const struct failure *f)
 {
-	struct buf text = BUF_INIT(8192);
-	struct json j = { .out = &text };
-	char seconds[16];
+	auto_buf struct buf text = BUF_INIT(8192);
 
-	json_open(&j, NULL, '{');
-	if (x->match.manner && x->match.manner->write_failure)
-		x->match.manner->write_failure(&j, f);
-	else
-		failure_json(&j, "error", f);
-	json_close(&j);
-	buf_add_char(&text, '\n');
-
+	write_failure(&text, x, f);
 	x->on_gone = NULL;
-	x->refused = f->err.code;
 	tell_answer(x, failure_status(f), "application/json");
 	tell_more(x, buf_str(&text), text.len);
-	if (x->is_alone) {
-		buf_done(&text);
-		tell_done(x, true);
-		return;
-	}
-	struct MHD_Response *response = response_of(x, &text);
-	if (response && f->allow[0])
-		(void)add_header(response, "Allow", f->allow);
-	if (response && f->challenge)
-		(void)add_header(response, "WWW-Authenticate", f->challenge);
-	(void)snprintf(seconds, sizeof(seconds), "%u", f->retry_after ? f->retry_after : 1);
-	if (response && f->err.code == ERR_BUSY)
-		(void)add_header(response, "Retry-After", seconds);
-	respond(x, failure_status(f), "application/json", response);
+	if (!x->is_alone)
+		respond_failure(x, f, &text);
 	tell_done(x, true);
 }
 
@@ -732,9 +780,13 @@ static ssize_t take_pending(void *arg, uint64_t at, char *to, size_t room)
 	memcpy(to, x->pending.data + x->sent, left);
 	x->sent += left;
 	x->bytes_out += left;
+	room_give(room_of(x), &x->held, left);
 	if (x->sent == x->pending.len) {
 		x->sent = 0;
-		buf_reset(&x->pending);
+		if (x->pending.cap > ROOM_SMALL)
+			buf_done(&x->pending);
+		else
+			buf_reset(&x->pending);
 	}
 	conn_allow_bytes(x->conn, left);
 	return (ssize_t)left;
@@ -772,7 +824,9 @@ bool exchange_send(struct exchange *x, const char *bytes, size_t len)
 		tell_more(x, bytes, len);
 		return true;
 	}
-	if (pending > x->http->options.pending_max || len > x->http->options.pending_max - pending)
+	if (pending > x->http->options.pending_max ||
+	    len > x->http->options.pending_max - pending ||
+	    !room_take(room_of(x), ROOM_ANSWER, &x->held, len))
 		return false;
 	tell_more(x, bytes, len);
 	add_pending(x, bytes, len);
@@ -784,8 +838,10 @@ void exchange_finish(struct exchange *x, const char *bytes, size_t len)
 	x->on_gone = NULL;
 	x->is_finished = true;
 	tell_more(x, bytes, len);
-	if (!x->is_alone)
+	if (!x->is_alone && room_take(room_of(x), ROOM_ANSWER, &x->held, len))
 		add_pending(x, bytes, len);
+	else if (!x->is_alone) /* no room for the end of it, which is worse than none */
+		exchange_cut(x);
 	tell_done(x, true);
 }
 

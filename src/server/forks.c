@@ -114,6 +114,7 @@ static void on_forked(struct live **branches, unsigned count, const struct err *
 		return;
 	}
 	struct session *s = step->session;
+	s->interpreter->charged_us = 0; /* in another group from now on */
 	s->server->forks += fork->count;
 	s->server->forks_us += loop_now() - fork->begin_us;
 	struct exchange *x = take_ptr(&step->x);

@@ -110,6 +110,7 @@ struct exchange {
 	const char *cache;  /* what is said of keeping the answer; NULL: nobody may */
 	struct buf pending; /* of a stream */
 	size_t sent;        /* of pending */
+	uint64_t held;      /* bytes of the answer, of its tenant's room */
 	void (*on_want)(void *arg); /* whom to tell when none is pending; NULL: nobody */
 	void *on_want_arg;
 };

@@ -5,13 +5,13 @@
 #include "server/ready.h"
 #include "server/server.h"
 
-struct room {
+struct vacancy {
 	unsigned busy, waiting;
 };
 
 static void count(const struct pool_state *state, void *arg)
 {
-	struct room *room = arg;
+	struct vacancy *room = arg;
 
 	room->busy += state->running;
 	room->waiting += state->waiting;
@@ -21,7 +21,7 @@ static void write_node(struct json *j, void *arg)
 {
 	const struct server *s = arg;
 	const char *node = s->host->config->server->node;
-	struct room room = { 0 };
+	struct vacancy room = { 0 };
 
 	pool_visit(s->pool, count, &room);
 	json_string(j, "node", node ? node : "");

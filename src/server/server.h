@@ -109,6 +109,8 @@ void snippets_forget(struct server *s); /* likewise: */
 void runs_forget(struct server *s); /* after the pool is gone: nobody calls back any more */
 
 void sessions_forget(struct server *s); /* likewise */
+/* A tenant's account is as it is now, but for the steps that run. */
+void sessions_charge(struct server *s, const struct tenant *tenant);
 void terminals_leave(struct server *s); /* clients at terminals are told to go */
 void batches_forget(struct server *s);  /* likewise */
 

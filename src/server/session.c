@@ -41,6 +41,30 @@ const char *session_state(const struct session *s)
 	return s->interpreter && !s->interpreter->is_ready ? "starting" : "idle";
 }
 
+/* ---- CPU time -------------------------------------------------------------------------- */
+
+void interpreter_charge(struct interpreter *in, uint64_t cpu_us)
+{
+	if (cpu_us <= in->charged_us)
+		return;
+	tenant_charge_cpu(in->tenant, (double)(cpu_us - in->charged_us) / 1000);
+	in->charged_us = cpu_us;
+}
+
+void sessions_charge(struct server *server, const struct tenant *tenant)
+{
+	struct interpreter *in;
+	struct cgroup_usage usage;
+	struct err ignored;
+
+	if (tenant->quotas.cpu_ms == QUOTA_NONE)
+		return;
+	LIST_FOREACH(in, &server->interpreters, link)
+	if (in->tenant == tenant && in->session && in->is_ready && !running_step(in->session) &&
+	    live_usage_so_far(&usage, in->live, &ignored) == 0)
+		interpreter_charge(in, usage.cpu_us);
+}
+
 /* ---- its interpreter ------------------------------------------------------------------- */
 
 static void interpreter_free(struct interpreter *in)
@@ -50,13 +74,19 @@ static void interpreter_free(struct interpreter *in)
 	free(in);
 }
 
+void session_forget_early(struct session *s)
+{
+	room_give(&s->tenant->share.room, &s->early_held, UINT64_MAX);
+	buf_done(&s->early[0]);
+	buf_done(&s->early[1]);
+}
+
 void session_drop(struct session *s)
 {
 	struct interpreter *in = take_ptr(&s->interpreter);
 
 	loop_cancel_timer(s->server->loop, &s->starting);
-	buf_done(&s->early[0]);
-	buf_done(&s->early[1]);
+	session_forget_early(s);
 	if (!in)
 		return;
 	transfers_end(s, "the session's files are gone: it was reset, closed, or lost");
@@ -166,10 +196,15 @@ static void on_output(enum vial_stream stream, const char *bytes, size_t len, vo
 	if (!s)
 		return;
 	struct step *step = running_step(s);
+	struct buf *early = &s->early[stream == VIAL_STDERR];
+	size_t room = early->max - early->len;
 	if (step)
 		step_output(step, stream, bytes, len);
+	else if (room_take(&s->tenant->share.room, ROOM_OUTPUT, &s->early_held,
+			   len < room ? len : room))
+		buf_add(early, bytes, len);
 	else
-		buf_add(&s->early[stream == VIAL_STDERR], bytes, len);
+		early->dropped += len;
 }
 
 static void on_end(const struct live_end *end, const struct err *e, void *arg)
@@ -179,6 +214,8 @@ static void on_end(const struct live_end *end, const struct err *e, void *arg)
 	bool was_ready = in->is_ready;
 	struct failure f = { .status = 0 };
 
+	if (end && (!s || !running_step(s))) /* else it is the step's to tell */
+		interpreter_charge(in, end->usage.cpu_us);
 	interpreter_free(in);
 	if (!s)
 		return;
@@ -205,7 +242,9 @@ static int start_interpreter(struct session *s, struct failure *f)
 
 	if (!in)
 		return err_sys(&f->err, "session");
-	*in = (struct interpreter){ .session = s, .server = s->server, .is_policy_due = true };
+	*in = (struct interpreter){
+		.session = s, .server = s->server, .tenant = s->tenant, .is_policy_due = true
+	};
 	LIST_INSERT_HEAD(&s->server->interpreters, in, link);
 	const struct live_events events = {
 		.on_line = on_line, .on_output = on_output, .on_end = on_end, .arg = in
@@ -432,6 +471,7 @@ static int read_body(struct session *s, const char *body, size_t len, struct fai
 static int admit(struct session *s, struct failure *f)
 {
 	s->storage = s->limits.workspace_bytes + s->body.len;
+	sessions_charge(s->server, s->tenant);
 	if (tenant_admit_cpu(s->tenant, f) < 0 ||
 	    tenant_admit_session(s->tenant, s->storage, f) < 0)
 		return -1;
@@ -545,6 +585,7 @@ int session_adopt(struct session *s, struct live *live, const struct interpreter
 		return err_sys(e, "session");
 	*in = (struct interpreter){ .session = s,
 				    .server = s->server,
+				    .tenant = s->tenant,
 				    .live = live,
 				    .is_ready = true,
 				    .has_begun = origin->has_begun,
@@ -576,8 +617,7 @@ void session_free(struct session *s)
 	server->session_bytes -= s->body.len;
 	buf_done(&s->body);
 	buf_done(&s->name);
-	buf_done(&s->early[0]);
-	buf_done(&s->early[1]);
+	session_forget_early(s);
 	session_options_done(&s->options);
 	free(s);
 }

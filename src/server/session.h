@@ -28,6 +28,8 @@ enum { SESSIONS_MAX = 4096 };
 struct interpreter {
 	struct session *session; /* NULL: it was let go of, and only its end is waited for */
 	struct server *server;
+	struct tenant *tenant;
+	uint64_t charged_us; /* of its CPU time, to its tenant */
 	struct live *live; /* NULL: it has ended */
 	bool is_ready;
 	bool has_begun;        /* a program ran in it */
@@ -71,6 +73,7 @@ struct session {
 	TAILQ_HEAD(, waiter) waiters;
 	LIST_HEAD(, transfer) transfers; /* of files, also those that wait */
 	struct buf early[2];  /* printed while no step ran */
+	uint64_t early_held;  /* of its tenant's room */
 	struct timer overdue; /* it has been idle, or has lived, long enough */
 	struct timer starting; /* so long may an interpreter take */
 	struct timer pause;   /* a signal may still be on its way: no step before that */
@@ -97,6 +100,7 @@ struct step {
 	struct timer wall, cpu, interrupt, grace;
 	struct buf out[2];
 	struct buf displays; /* JSON, commas between */
+	uint64_t held;       /* bytes of both, of its tenant's room */
 	uint64_t display_count, displays_dropped;
 	uint64_t said_bytes; /* of messages */
 	uint64_t calls_made, calls_refused;
@@ -136,6 +140,9 @@ int session_adopt(struct session *s, struct live *live, const struct interpreter
 const char *session_state(const struct session *s);
 bool session_takes_words(const struct session *s);
 
+/* What it has used beside its steps: between them, and in terminals. */
+void interpreter_charge(struct interpreter *in, uint64_t cpu_us);
+
 void session_use(struct session *s); /* somebody needs it: that is what keeps it */
 void session_extend(struct session *s, uint64_t ms);
 
@@ -151,6 +158,7 @@ void session_next(struct session *s);  /* the next step, if it can begin */
 void session_refuse(struct session *s, const struct failure *f); /* all that waits */
 
 void session_drop(struct session *s); /* end its interpreter, and forget it */
+void session_forget_early(struct session *s); /* what was printed while no step ran */
 void session_hold(struct session *s); /* no step for a moment */
 /* End its interpreter and what runs there; `f` is why, and the answer to what waits. */
 void session_stop(struct session *s, const struct failure *f);

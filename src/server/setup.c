@@ -117,6 +117,7 @@ static int apply(struct server *s, const struct config *next, const char *text,
 		struct http_options options = http_options(s->http);
 		setup_http(&options, s);
 		http_adjust(s->http, &options);
+		s->tenants.room.max = host->config->server->answer_memory;
 	}
 	return 0;
 }

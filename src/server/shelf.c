@@ -129,7 +129,7 @@ int shelf_lend(struct loan **ret, const struct shelf *shelf, struct vial_job *jo
 		return err_sys(e, "files");
 	for (size_t i = 0; i < shelf->count; i++) {
 		struct shelf_file *f = shelf->files[i];
-		if (vial_job_file(job, f->name, f->bytes, f->len, error) < 0 ||
+		if (job_lend_file(job, f->name, f->bytes, f->len, e) < 0 ||
 		    vial_job_export(job, f->name, error) < 0)
 			return -1;
 		f->holders++;

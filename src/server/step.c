@@ -111,6 +111,7 @@ static void on_grace(struct timer *t);
 int step_create(struct step **ret, struct session *s, struct exchange *x,
 		struct step_request *request, struct failure *f)
 {
+	sessions_charge(s->server, s->tenant);
 	if (tenant_admit_cpu(s->tenant, f) < 0)
 		return -1;
 	struct step *step = calloc(1, sizeof(*step));
@@ -143,6 +144,16 @@ int step_create(struct step **ret, struct session *s, struct exchange *x,
 	return 0;
 }
 
+static struct room_part *room_of(const struct step *step)
+{
+	return &step->session->tenant->share.room;
+}
+
+static void give_room(struct step *step)
+{
+	room_give(room_of(step), &step->held, UINT64_MAX);
+}
+
 void step_free(struct step *step)
 {
 	struct session *s = step->session;
@@ -160,6 +171,7 @@ void step_free(struct step *step)
 	if (step->request.snippet)
 		snippet_free(step->request.snippet);
 	step_request_done(&step->request);
+	give_room(step);
 	buf_done(&step->out[0]);
 	buf_done(&step->out[1]);
 	buf_done(&step->displays);
@@ -283,11 +295,13 @@ void step_begin(struct step *step)
 		step_output(step, i ? VIAL_STDERR : VIAL_STDOUT, buf_str(&s->early[i]),
 			    s->early[i].len);
 		step->out[i].dropped += s->early[i].dropped;
-		buf_done(&s->early[i]);
 	}
+	if (step->request.op != OP_FORK)
+		session_forget_early(s);
 	if (live_usage_so_far(&usage, live_of(step), &ignored) == 0) {
 		step->cpu_before_us = usage.cpu_us;
 		step->oom_before = usage.oom_kills;
+		interpreter_charge(s->interpreter, usage.cpu_us);
 	}
 	step->start_us = loop_now();
 	if (step->request.op == OP_FORK && session_takes_words(s)) {
@@ -417,6 +431,7 @@ static void finish(struct step *step, struct step_end *end)
 		end->oom = end->oom || end->usage.oom_kills > step->oom_before;
 	if (step->request.op <= OP_RESTORE)
 		record(step, end);
+	give_room(step); /* it is the answer's from here on */
 	answer(step, end);
 	s->runs += step->request.op == OP_RUN;
 	step_free(step);
@@ -428,8 +443,12 @@ static void read_usage(struct step_end *end, const struct step *step)
 {
 	struct err ignored;
 
+	struct interpreter *in = step->session->interpreter;
+
 	if (live_usage(&end->usage, live_of(step), &ignored) < 0)
 		end->usage = (struct cgroup_usage){ .cpu_us = 0 };
+	else if (end->usage.cpu_us > in->charged_us)
+		in->charged_us = end->usage.cpu_us; /* with the step */
 }
 
 static bool is_memory_error(struct slice exception)
@@ -650,6 +669,10 @@ void step_output(struct step *step, enum vial_stream stream, const char *bytes, 
 	size_t shown = len < room ? len : room;
 	auto_buf struct buf line = BUF_INIT(SIZE_MAX / 2);
 
+	if (!room_take(room_of(step), ROOM_OUTPUT, &step->held, shown)) {
+		kept->dropped += len;
+		return;
+	}
 	buf_add(kept, bytes, len);
 	if (shown == 0 || !stream_has_reader(&step->stream))
 		return;
@@ -663,7 +686,8 @@ static void on_display(struct step *step, const struct driver_message *m)
 	struct json j = { .out = &line };
 	size_t room = step->displays.max - step->displays.len;
 
-	if (step->display_count >= DISPLAYS_MAX || m->is_deep || m->data.len + 1 > room) {
+	if (step->display_count >= DISPLAYS_MAX || m->is_deep || m->data.len + 1 > room ||
+	    !room_take(room_of(step), ROOM_OUTPUT, &step->held, m->data.len + 1)) {
 		if (++step->displays_dropped > DISPLAYS_FLOOD)
 			step_kill(step, "it flooded the session with displays");
 		return;

@@ -157,6 +157,17 @@ struct tenant *tenants_find(const struct tenants *t, const char *name)
 	return NULL;
 }
 
+bool tenants_are_several(const struct tenants *t)
+{
+	unsigned count = 0;
+	struct tenant *tenant;
+
+	LIST_FOREACH(tenant, &t->all, link)
+	if (++count > 2)
+		return true;
+	return false;
+}
+
 /* The most particular word counts: of its tokens, of the configuration for it, for all. */
 static int set_quotas(struct tenant *tenant, const struct tenants *t, const struct tokens *tokens,
 		      struct err *e)
@@ -222,7 +233,7 @@ static struct tenant *get(struct tenants *t, const char *name, struct err *e)
 		free(tenant);
 		return NULL;
 	}
-	tenant->share = (struct share){ .weight = 1, .queue_max = UINT_MAX };
+	tenant->share = (struct share){ .weight = 1, .queue_max = UINT_MAX, .room.room = &t->room };
 	if (t->pool)
 		pool_add_share(t->pool, &tenant->share);
 	LIST_INSERT_HEAD(&t->all, tenant, link);
@@ -321,6 +332,7 @@ int tenants_open(struct tenants *t, const struct config *config, struct pool *po
 	*t = (struct tenants){ .config = config,
 			       .relay_key = take_ptr(&t->relay_key),
 			       .pool = pool,
+			       .room.max = config->server->answer_memory,
 			       .needs_token = strcmp(anonymous, "never") == 0 ||
 					      config_is_worker(config->server),
 			       .is_anonymous_fine = strcmp(anonymous, "always") == 0 };

@@ -40,6 +40,7 @@ struct tenant {
 	struct share share; /* of the pool */
 	struct reach *reach; /* hosts that it may ask for; NULL: as everybody */
 	struct bucket requests, cpu;
+	size_t bodies; /* bytes of its requests that are held */
 	unsigned session_count;
 	uint64_t storage;   /* bytes that its sessions may hold */
 	struct shelf shelf; /* of POST /execute */
@@ -51,6 +52,7 @@ struct tenants {
 	struct tenant *local;
 	const struct config *config;
 	struct pool *pool; /* NULL: there is none, and shares are nobody's */
+	struct room room;  /* for output and answers: each tenant's share has its part */
 	char path[TOKENS_PATH_MAX]; /* of the file of tokens, for people */
 	unsigned entered; /* tenants that only dispatchers know */
 	char *relay_key; /* of whoever hands requests on to us; NULL: nobody does */
@@ -67,6 +69,7 @@ void tenants_done(struct tenants *t);
 /* The file has changed: from now on these are the tokens.  Taken; -1: the old ones stay. */
 int tenants_renew(struct tenants *t, struct tokens *tokens, struct err *e) MUST_USE;
 struct tenant *tenants_find(const struct tenants *t, const char *name);
+bool tenants_are_several(const struct tenants *t); /* beside the local one */
 /* One that a dispatcher names, made if need be, with the quotas that are everybody's. */
 struct tenant *tenants_enter(struct tenants *t, const char *name, struct err *e);
 /* What a dispatcher says of its quotas counts more than what is known here; NULL: nothing. */

@@ -250,6 +250,25 @@ class Quotas(Case):
         self.daemon.token("c", "--quota", "cpu=none") # at once, and for all of its tokens
         self.assertEqual(self.as_(token, "POST", "/v1/runs", run_of("1"))[0], 200)
 
+    def test_cpu_time_between_steps(self):
+        token = self.daemon.token("d", "--quota", "cpu=700ms,window=100h,sessions=2")
+        session = self.as_(token, "POST", "/v1/sessions", {"language": "bash"})[1]["id"]
+        step = "/v1/sessions/%s/runs" % session
+        self.assertEqual(self.as_(token, "POST", step, {"code": "while :; do :; done &"})[0], 200)
+        self.assertTrue(wait_until(lambda: self.as_(token, "POST", "/v1/runs", run_of("1"))[0] == 429))
+        self.refused(self.as_(token, "POST", step, {"code": "kill %1"}), "cpu")
+        self.refused(self.as_(token, "POST", "/v1/sessions", {"language": "bash"}), "cpu")
+        self.assertEqual(self.as_(token, "DELETE", "/v1/sessions/" + session)[0], 200)
+
+    def test_cpu_time_of_one_that_is_closed(self):
+        token = self.daemon.token("e", "--quota", "cpu=10s,window=100h")
+        session = self.as_(token, "POST", "/v1/sessions", {"language": "bash"})[1]["id"]
+        self.as_(token, "POST", "/v1/sessions/%s/runs" % session, {"code": "while :; do :; done &"})
+        before = self.as_(token, "GET", "/v1/tenant")[1]["used"]["cpu"]
+        time.sleep(1)
+        self.as_(token, "DELETE", "/v1/sessions/" + session)
+        self.assertTrue(wait_until(lambda: self.as_(token, "GET", "/v1/tenant")[1]["used"]["cpu"] > before + 0.3))
+
     def test_rate(self):
         token = self.daemon.token("r", "--quota", "rate=1,burst=5")
         answers = [self.as_(token, "GET", "/v1/tenant") for _ in range(40)]

@@ -1,0 +1,145 @@
+"""Memory for what programs print and clients do not read: bounded, and shared among tenants."""
+import json
+import socket
+
+from daemon import run_of, wait_until
+from test_tenants import Case
+
+MIB = 1 << 20
+LARGE = {"output": "64m"}
+
+
+def printing(mib, what="x"):
+    return run_of("print(%r * %d, end='')" % (what, mib * MIB), limits=LARGE)
+
+
+class Bodies(Case):
+    """Those that take their time to come."""
+    options = ("--set", "body_memory=8m")
+
+    def test_none_takes_the_room_of_others(self):
+        one, other = self.daemon.token("one"), self.daemon.token("other")
+        self.daemon.token("third")
+        slow = []
+        for _ in range(8):
+            made = socket.socket()
+            self.addCleanup(made.close)
+            made.connect(("127.0.0.1", self.daemon.port))
+            made.sendall(("POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+                          "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (one, 3 * MIB)).encode())
+            made.sendall(b" " * 2 * MIB)
+            slow.append(made)
+        body = json.dumps(run_of("print(1)")) + " " * MIB
+        self.assertEqual(self.as_(other, "POST", "/v1/runs", body)[0], 200)
+        self.assert_refused(self.as_(one, "POST", "/v1/runs", body + body), 503, "busy")
+        self.assertEqual(self.as_(one, "POST", "/v1/runs", run_of("print(1)"))[0], 200)  # what is small
+        for made in slow:
+            made.close()
+        self.assertTrue(wait_until(lambda: self.as_(one, "POST", "/v1/runs", body)[0] == 200))
+
+
+class Room(Case):
+    options = ("--set", "answer_memory=64m", "--armed", "2")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.one, cls.other = cls.daemon.token("one"), cls.daemon.token("other")
+
+    def unread(self, token, path, body, **headers):
+        """A client that asks, and reads nothing."""
+        made = socket.socket()
+        self.addCleanup(made.close)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        made.connect(("127.0.0.1", self.daemon.port))
+        text = json.dumps(body)
+        lines = ["POST %s HTTP/1.1" % path, "Host: localhost", "Authorization: Bearer " + token,
+                 "Content-Type: application/json", "Content-Length: %d" % len(text)]
+        lines += ["%s: %s" % pair for pair in headers.items()]
+        made.sendall("\r\n".join(lines + ["", text]).encode())
+        return made
+
+    def crowd(self):
+        """Clients of one tenant that have their answers, as far as there was room for them."""
+        clients = [self.unread(self.one, "/v1/runs", printing(6)) for _ in range(8)]
+        for client in clients:
+            self.assertTrue(client.recv(1, socket.MSG_PEEK))
+        return clients
+
+    def test_output_is_dropped_beyond_it(self):
+        result = self.as_(self.one, "POST", "/v1/runs", printing(40))[1]["result"]
+        self.assertEqual(len(result["stdout"]) + result["stdout_dropped"], 40 * MIB)
+        self.assertLessEqual(len(result["stdout"]), 16 * MIB)
+        result = self.as_(self.one, "POST", "/v1/runs", printing(10))[1]["result"]
+        self.assertEqual((len(result["stdout"]), result["stdout_dropped"]), (10 * MIB, 0))  # it was given back
+
+    def test_of_steps_as_well(self):
+        session = self.as_(self.one, "POST", "/v1/sessions", {"language": "python", "limits": LARGE})[1]["id"]
+        step = "/v1/sessions/%s/runs" % session
+        for _ in range(2):
+            result = self.as_(self.one, "POST", step, {"code": "print('x' * (40 << 20), end='')"})[1]["result"]
+            self.assertEqual(len(result["stdout"]) + result["stdout_dropped"], 40 * MIB)
+            self.assertLessEqual(len(result["stdout"]), 16 * MIB)
+        late = "import threading, time\ndef f():\n  time.sleep(0.5)\n  print('y' * (40 << 20), end='', flush=True)\n"
+        self.as_(self.one, "POST", step, {"code": late + "t = threading.Thread(target=f); t.start()"})
+        result = self.as_(self.one, "POST", step, {"code": "t.join()"})[1]["result"]
+        self.assertEqual(len(result["stdout"]) + result["stdout_dropped"], 40 * MIB)
+        self.assertLessEqual(len(result["stdout"]), 16 * MIB)
+        self.as_(self.one, "DELETE", "/v1/sessions/" + session)
+
+    def test_of_files(self):
+        code = "open('a', 'w').write('x' * (12 << 20)); open('b', 'w').write('x' * (12 << 20)); open('c', 'w').write('c')"
+        result = self.as_(self.one, "POST", "/v1/runs", run_of(code, exports=["a", "b", "c"]))[1]["result"]
+        fared = {file["path"]: file.get("error") for file in result["exports"]}
+        self.assertEqual(sorted(str(fared[name]) for name in "ab"), ["None", "there is no room for so much at once"])
+        self.assertIsNone(fared["c"])
+
+    def test_answers_that_nobody_reads(self):
+        clients = self.crowd()
+        answer = self.as_(self.one, "POST", "/v1/runs", printing(8))
+        self.assertTrue(answer[0] == 503 or answer[1]["result"]["stdout_dropped"], answer[0])
+        self.assertEqual(self.as_(self.one, "POST", "/v1/runs", run_of("print(1)"))[0], 200)
+        # What one does not read is nothing to another.
+        answer = self.as_(self.other, "POST", "/v1/runs", printing(4))
+        self.assertEqual((answer[0], len(answer[1]["result"]["stdout"])), (200, 4 * MIB))
+        for client in clients:
+            client.close()
+
+        def is_free():
+            answer = self.as_(self.one, "POST", "/v1/runs", printing(8))
+            return answer[0] == 200 and not answer[1]["result"]["stdout_dropped"]
+        self.assertTrue(wait_until(is_free))
+
+    def test_an_answer_may_be_larger_than_what_it_tells(self):
+        answer = self.as_(self.one, "POST", "/v1/runs", printing(7, "\x01"))
+        self.assert_refused(answer, 503, "busy")
+        self.assertEqual(self.as_(self.one, "POST", "/v1/runs", printing(4, "\x01"))[0], 200)
+
+    def test_streams_that_nobody_reads(self):
+        code = "import time\nfor i in range(40): print('x' * 100000, flush=True)\ntime.sleep(60)"
+        clients = [self.unread(self.one, "/v1/runs", run_of(code, limits=LARGE), Accept="application/x-ndjson")
+                   for _ in range(8)]
+        for client in clients:
+            self.assertTrue(client.recv(1, socket.MSG_PEEK))
+        for _ in range(10):
+            answer = self.as_(self.other, "POST", "/v1/runs", printing(2))
+            self.assertEqual((answer[0], len(answer[1]["result"]["stdout"])), (200, 2 * MIB))
+        for client in clients:
+            client.close()
+        self.assert_no_runs()
+        answer = self.as_(self.one, "POST", "/v1/runs", printing(8))
+        self.assertEqual((answer[0], answer[1]["result"]["stdout_dropped"]), (200, 0))
+
+    def test_what_could_not_be_answered_is_not_run_again(self):
+        body, key = printing(7, "\x01"), {"Idempotency-Key": "k"}
+        self.assert_refused(self.as_(self.one, "POST", "/v1/runs", body, **key), 503, "busy")
+        self.assert_refused(self.as_(self.one, "POST", "/v1/runs", body, **key), 409, "limit")
+
+    def test_batches(self):
+        body = {"language": "python", "code": "print('x' * (3 << 20), end='')", "limits": LARGE, "parallel": 1,
+                "runs": [{} for _ in range(12)]}
+        status, answer, _ = self.as_(self.one, "POST", "/v1/batch", body)
+        self.assertEqual((status, answer["summary"]["runs"]), (200, 12))
+        kept = sum(len(entry["result"]["stdout"]) for entry in answer["results"] if entry["result"])
+        self.assertLess(3 * MIB, kept)
+        self.assertLessEqual(kept, 16 * MIB)
