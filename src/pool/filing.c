@@ -13,7 +13,11 @@
 #define STUCK_US 60000000u /* for a filer that has all it needs */
 #define SPARE_US 1000000u  /* for one that has nothing to do */
 
-enum { FILINGS_MAX = 16, ANSWERS_AT_ONCE = 16 };
+enum {
+	FILINGS_MAX = 16,      /* of one sandbox */
+	ALL_FILINGS_MAX = 256, /* the keeper has twice as many filers: runs need theirs, too */
+	ANSWERS_AT_ONCE = 16,
+};
 
 struct filing {
 	struct live *live;
@@ -68,6 +72,8 @@ static void filing_free(struct filing *f)
 	loop_cancel_timer(live_loop(f->live), &f->stuck);
 	list_remove(&f->place);
 	all->count--;
+	live_occupant(f->live)->share->filings--;
+	live_occupant(f->live)->pool->filing_count--;
 	closep(&f->fd);
 	free(f);
 }
@@ -408,6 +414,22 @@ void filings_done(struct filings *all, struct loop *loop)
 	all->spare = -1;
 }
 
+/* Nobody has more of them than are left for the others: one that is not read may take long. */
+static int check_count(struct live *live, struct err *e)
+{
+	const struct occupant *t = live_occupant(live);
+	const struct filings *all = live_filings(live);
+	unsigned left = ALL_FILINGS_MAX - t->pool->filing_count;
+
+	if (all->count >= FILINGS_MAX)
+		return err_set(e, ERR_BUSY, "%d transfers of this session are under way already",
+			       FILINGS_MAX);
+	if (t->share->filings >= left)
+		return err_set(e, ERR_BUSY, "%u transfers are under way already",
+			       t->share->filings);
+	return 0;
+}
+
 static void write_request(struct filer_request *to, const struct filing_request *r)
 {
 	static const enum filer_kind kinds[] = {
@@ -438,10 +460,7 @@ int live_filing(struct filing **ret, struct live *live, const struct filing_requ
 
 	if (strlen(request->name) >= PATH_MAX)
 		return err_set(e, ERR_INVALID, "'%.100s...' is too long", request->name);
-	if (all->count >= FILINGS_MAX)
-		return err_set(e, ERR_BUSY, "%d transfers of this session are under way already",
-			       FILINGS_MAX);
-	if (live_check_alone(live, e) < 0)
+	if (check_count(live, e) < 0 || live_check_alone(live, e) < 0)
 		return -1;
 	f = calloc(1, sizeof(*f));
 	if (!f)
@@ -452,6 +471,8 @@ int live_filing(struct filing **ret, struct live *live, const struct filing_requ
 	write_request(&f->request, request);
 	list_add_before(&all->list, &f->place);
 	all->count++;
+	live_occupant(live)->share->filings++;
+	live_occupant(live)->pool->filing_count++;
 	if (!begin_with_spare(f) && !live_order_filer(live)) {
 		filing_free(f);
 		return err_set(e, ERR_BUSY, "the session's files cannot be had now");
