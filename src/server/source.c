@@ -254,11 +254,13 @@ static size_t indent_of(const char *text, const char *opening)
 /* Everything in blocks of ticks, one after the other. */
 static void read_blocks(struct buf *out, const char *text, const char *end)
 {
-	const char *at = text;
+	const char *at = text, *newline = text;
 
 	while ((at = find_ticks(at, end, FENCE_MIN))) {
 		struct block b = { .ticks = ticks(at, end), .indent = indent_of(text, at) };
-		struct span info = { at + b.ticks, line_end(at, end) };
+		if (at >= newline) /* once for each line, however many blocks are on it */
+			newline = line_end(at, end);
+		struct span info = { at + b.ticks, newline };
 		const char *closing = find_ticks(info.at, info.end, b.ticks);
 
 		if (closing) { /* all on one line */
