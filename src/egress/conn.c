@@ -146,17 +146,41 @@ static socklen_t socket_address(struct sockaddr_storage *ret, const struct in6_a
 	return sizeof(*in6);
 }
 
-/* One of this machine's own: then that is where we would come from.  No packet is sent. */
-static bool is_self(const struct in6_addr *at)
+/* Whether a socket may have this address; no packet is sent.  True, too, when nobody can tell. */
+static bool is_bound_to(const struct in6_addr *at)
+{
+	struct sockaddr_storage own;
+	socklen_t len = socket_address(&own, at, 0);
+	auto_close int fd = socket(own.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	return fd < 0 || bind(fd, (struct sockaddr *)&own, len) == 0;
+}
+
+/* Where we would come from, if we went there, is there itself.  No packet is sent. */
+static bool is_source(const struct in6_addr *at)
 {
 	struct sockaddr_storage to, from;
 	struct in6_addr own;
 	socklen_t len = socket_address(&to, at, 9), from_len = sizeof(from);
 	auto_close int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	return fd >= 0 && connect(fd, (struct sockaddr *)&to, len) == 0 &&
-	       getsockname(fd, (struct sockaddr *)&from, &from_len) == 0 &&
-	       ip_of(&own, (struct sockaddr *)&from) && memcmp(&own, at, sizeof(own)) == 0;
+	return fd < 0 ||
+	       (connect(fd, (struct sockaddr *)&to, len) == 0 &&
+		getsockname(fd, (struct sockaddr *)&from, &from_len) == 0 &&
+		ip_of(&own, (struct sockaddr *)&from) && memcmp(&own, at, sizeof(own)) == 0);
+}
+
+/*
+ * One of this machine's own.  A second address of a network is not where we would come from, but
+ * can be had; unless any address can (net.ipv4.ip_nonlocal_bind), which one that is nobody's tells.
+ */
+static bool is_self(const struct in6_addr *at)
+{
+	static const char *const nobodys[] = { "2001:db8::1", "192.0.2.1" };
+	struct in6_addr other;
+
+	return is_source(at) ||
+	       (is_bound_to(at) && ip_parse(&other, nobodys[ip_is_v4(at)]) && !is_bound_to(&other));
 }
 
 static enum ruling judge(const struct conn *c, const struct in6_addr *at)

@@ -19,20 +19,21 @@ struct network {
 
 /* The special-purpose registries, version 4; and what is above unicast. */
 static const struct network special4[] = {
-	{ V4(0, 0, 0, 0), BITS4(8) },       /* this network */
-	{ V4(10, 0, 0, 0), BITS4(8) },      /* private */
-	{ V4(100, 64, 0, 0), BITS4(10) },   /* shared with a carrier */
-	{ V4(127, 0, 0, 0), BITS4(8) },     /* loopback */
-	{ V4(169, 254, 0, 0), BITS4(16) },  /* link-local: a cloud's metadata among them */
-	{ V4(172, 16, 0, 0), BITS4(12) },   /* private */
-	{ V4(192, 0, 0, 0), BITS4(24) },    /* protocol assignments */
-	{ V4(192, 0, 2, 0), BITS4(24) },    /* documentation */
-	{ V4(192, 88, 99, 0), BITS4(24) },  /* relays of 6to4 */
-	{ V4(192, 168, 0, 0), BITS4(16) },  /* private */
-	{ V4(198, 18, 0, 0), BITS4(15) },   /* benchmarks */
-	{ V4(198, 51, 100, 0), BITS4(24) }, /* documentation */
-	{ V4(203, 0, 113, 0), BITS4(24) },  /* documentation */
-	{ V4(224, 0, 0, 0), BITS4(3) },     /* multicast, reserved, broadcast */
+	{ V4(0, 0, 0, 0), BITS4(8) },        /* this network */
+	{ V4(10, 0, 0, 0), BITS4(8) },       /* private */
+	{ V4(100, 64, 0, 0), BITS4(10) },    /* shared with a carrier */
+	{ V4(127, 0, 0, 0), BITS4(8) },      /* loopback */
+	{ V4(168, 63, 129, 16), BITS4(32) }, /* public, but a cloud's own: the host of a machine */
+	{ V4(169, 254, 0, 0), BITS4(16) },   /* link-local: a cloud's metadata among them */
+	{ V4(172, 16, 0, 0), BITS4(12) },    /* private */
+	{ V4(192, 0, 0, 0), BITS4(24) },     /* protocol assignments */
+	{ V4(192, 0, 2, 0), BITS4(24) },     /* documentation */
+	{ V4(192, 88, 99, 0), BITS4(24) },   /* relays of 6to4 */
+	{ V4(192, 168, 0, 0), BITS4(16) },   /* private */
+	{ V4(198, 18, 0, 0), BITS4(15) },    /* benchmarks */
+	{ V4(198, 51, 100, 0), BITS4(24) },  /* documentation */
+	{ V4(203, 0, 113, 0), BITS4(24) },   /* documentation */
+	{ V4(224, 0, 0, 0), BITS4(3) },      /* multicast, reserved, broadcast */
 };
 
 /* Of version 6 only 2000::/3 is given out; within it these are not.  6to4 and Teredo carry an

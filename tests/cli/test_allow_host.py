@@ -50,6 +50,22 @@ class Egress(cli.Case):
     def run_here(self, *args, **more):
         return self.vial("run", "--no-daemon", *args, **more)
 
+    def test_a_second_address_of_this_machine_is_its_own_too(self):
+        script = self.put("own.sh", """
+            ip link set lo up; ip addr add 11.1.1.1/24 dev lo; ip addr add 11.1.1.2/24 dev lo
+            ip addr add 2a00::1/64 dev lo nodad; ip addr add 2a00::2/64 dev lo nodad
+            python3 -m http.server --bind 11.1.1.2 8099 >/dev/null 2>&1 & server=$!
+            for i in 1 2 3 4 5 6 7 8 9; do (: </dev/tcp/11.1.1.2/8099) 2>/dev/null && break; sleep 0.3; done
+            "$@"; status=$?
+            kill $server; exit $status""")
+        done = subprocess.run(["unshare", "-n", "bash", script, cli.VIAL, "run", "--no-daemon", "--allow-host", "*:8099",
+                               os.path.join(self.dir, "a.py"), *["http://%s:8099/" % host for host in (
+                                   "11.1.1.1", "11.1.1.2", "[2a00::1]", "[2a00::2]", "[::ffff:11.1.1.2]")]],
+                              capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([line[:15] for line in done.stdout.splitlines()], ["HTTP Error 403:"] * 5, done.stdout)
+        self.assertEqual(done.stderr.count("this very machine"), 5, done.stderr)
+
     def test_what_is_allowed_and_what_is_not(self):
         done = self.run_here("--allow-host", "127.0.0.5:%d" % self.web.port, "a.py", self.url(),
                              self.url("127.0.0.7"))
