@@ -2,6 +2,7 @@
 import json
 import socket
 
+import daemon
 from daemon import run_of, wait_until
 from test_tenants import Case
 
@@ -36,6 +37,32 @@ class Bodies(Case):
         for made in slow:
             made.close()
         self.assertTrue(wait_until(lambda: self.as_(one, "POST", "/v1/runs", body)[0] == 200))
+
+
+class Filers(Case):
+    """Whoever has files on their way has a process of ours for each."""
+    options = ("--max", "60", "--armed", "2")
+
+    def test_transfers_that_take_their_time_leave_some_for_others(self):
+        one, other = self.daemon.token("one"), self.daemon.token("other")
+        slow, statuses = [], []
+        for _ in range(34):
+            session = self.as_(one, "POST", "/v1/sessions", {"language": "bash"})[1]["id"]
+            for i in range(16):
+                made = socket.socket()
+                self.addCleanup(made.close)
+                made.settimeout(daemon.PATIENCE_S)
+                made.connect(("127.0.0.1", self.daemon.port))
+                made.sendall(("PUT /v1/sessions/%s/files/f%d HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+                              "Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n" % (session, i, one)).encode())
+                slow.append(made)
+        for made in slow:
+            statuses.append(made.recv(4096).split(None, 2)[1])
+        self.assertEqual(set(statuses), {b"100", b"429"})
+        result = self.as_(other, "POST", "/v1/runs", run_of("open('f', 'w').write('x')", exports=["f"]))
+        self.assertEqual((result[0], result[1]["result"]["exports"][0]["size"]), (200, 1), result)
+        session = self.as_(other, "POST", "/v1/sessions", {"language": "bash"})[1]["id"]
+        self.assertEqual(self.as_(other, "PUT", "/v1/sessions/%s/files/f" % session, "x")[0], 201)
 
 
 class Room(Case):

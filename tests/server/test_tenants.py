@@ -263,9 +263,11 @@ class Quotas(Case):
     def test_cpu_time_of_one_that_is_closed(self):
         token = self.daemon.token("e", "--quota", "cpu=10s,window=100h")
         session = self.as_(token, "POST", "/v1/sessions", {"language": "bash"})[1]["id"]
-        self.as_(token, "POST", "/v1/sessions/%s/runs" % session, {"code": "while :; do :; done &"})
+        busy = "{ for ((i = 0; i < 300000; i++)); do :; done; touch done; } &"
+        self.as_(token, "POST", "/v1/sessions/%s/runs" % session, {"code": busy})
         before = self.as_(token, "GET", "/v1/tenant")[1]["used"]["cpu"]
-        time.sleep(1)
+        self.assertTrue(wait_until(lambda: self.as_(
+            token, "GET", "/v1/sessions/%s/files" % session)[1]["entries"]))
         self.as_(token, "DELETE", "/v1/sessions/" + session)
         self.assertTrue(wait_until(lambda: self.as_(token, "GET", "/v1/tenant")[1]["used"]["cpu"] > before + 0.3))
 

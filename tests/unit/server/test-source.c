@@ -1,6 +1,8 @@
 #include "server/source.h"
 #include "test.h"
 
+#include <time.h>
+
 struct row {
 	const char *text, *code, *otherwise;
 };
@@ -99,4 +101,18 @@ TEST(source_reads_dicts)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		CHECK(fits(&rows[i]));
 	CHECK(!source_read(&s, other, strlen(other)));
+}
+
+TEST(source_reads_a_line_of_many_blocks_in_no_time)
+{
+	enum { BLOCKS = 200000 };
+	auto_buf struct buf text = BUF_INIT(BLOCKS * 8);
+	AUTO(source_done) struct source s;
+	clock_t began = clock();
+
+	for (int i = 0; i < BLOCKS; i++)
+		buf_add_str(&text, "```a``` ");
+	CHECK(source_read(&s, buf_str(&text), text.len));
+	CHECK(s.code.len + s.otherwise.len >= BLOCKS * 2);
+	CHECK(clock() - began < 2 * CLOCKS_PER_SEC);
 }
