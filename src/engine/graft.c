@@ -578,6 +578,17 @@ static bool graft(struct graft *g, int channel, struct err *why)
 	return false;
 }
 
+/* A guest that dies meanwhile is no failure of ours, nor is what its own limits refuse. */
+static void explain(struct err *e)
+{
+	const struct err was = *e;
+
+	if (e->code == ERR_SYS && e->sys == ESRCH)
+		err_set(e, ERR_GONE, "the interpreter died");
+	else if (e->code == ERR_SYS && (e->sys == EAGAIN || e->sys == ENOMEM || e->sys == EMFILE))
+		err_set(e, ERR_LIMIT, "its limits leave no room for that: %.200s", was.msg);
+}
+
 int graft_main(int channel)
 {
 	static struct graft one;
@@ -599,6 +610,7 @@ int graft_main(int channel)
 		};
 		if (!graft(&one, channel, &why)) {
 			answer.kind = GRAFT_FAILED;
+			explain(&why);
 			answer.err = why;
 		}
 		closep(&one.near);

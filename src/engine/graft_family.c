@@ -76,7 +76,9 @@ static int refuse(const struct look *now, struct err *e)
 {
 	unsigned live = now->count[MEMBER_WAITING] + now->count[MEMBER_AT_WORK];
 
-	if (live <= 1)
+	if (live == 0) /* whoever ran the program is dead */
+		return err_set(e, ERR_GONE, "the interpreter died");
+	if (live == 1)
 		return err_set(e, ERR_BUSY, "the interpreter is at work");
 	return err_set(e, ERR_DENIED, "child processes are running, or not waited for: %u",
 		       live - 1);
@@ -89,9 +91,10 @@ static int await_rest(struct look *now, pid_t first, struct err *e)
 		if (look(now, first, e) < 0)
 			return -1;
 		unsigned waiting = now->count[MEMBER_WAITING];
-		if (waiting == 1 && now->count[MEMBER_AT_WORK] == 0)
+		unsigned at_work = now->count[MEMBER_AT_WORK];
+		if (waiting == 1 && at_work == 0)
 			return 0;
-		if (i == TRIES || (waiting > 1 && i >= TRIES_WAITING))
+		if (i == TRIES || waiting + at_work == 0 || (waiting > 1 && i >= TRIES_WAITING))
 			return refuse(now, e);
 		(void)usleep(TRY_US);
 	}

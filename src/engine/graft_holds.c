@@ -33,6 +33,16 @@ enum { MEM_MAJOR = 1 }; /* null, zero, full, random, urandom */
 
 static const char left_behind[] = "/memfd:" GRAFT_LEFT_BEHIND " (deleted)";
 
+/* A guest that dies meanwhile takes its /proc along. */
+static int unreadable(struct err *e, const char *what)
+{
+	if (errno == ENOENT || errno == ESRCH)
+		(void)err_set(e, ERR_GONE, "the interpreter died");
+	else
+		(void)err_sys(e, "%s", what);
+	return -1;
+}
+
 /* A file of a few lines, at once: the kernel makes it anew for whoever asks in pieces. */
 int holds_read_text(char *ret, size_t size, pid_t pid, const char *name, struct err *e)
 {
@@ -41,10 +51,8 @@ int holds_read_text(char *ret, size_t size, pid_t pid, const char *name, struct 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	auto_close int fd = SYS(open, path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : SYS(read, fd, ret, size - 1);
-	if (n < 0)
-		return err_sys(e, "%s", name);
-	ret[n] = '\0';
-	return 0;
+	ret[n > 0 ? n : 0] = '\0';
+	return n < 0 ? unreadable(e, name) : 0;
 }
 
 /* What stands behind a name at the beginning of a line. */
@@ -66,7 +74,7 @@ static int open_root(pid_t pid, struct err *e)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/root", pid);
 	int fd = SYS(open, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? err_sys(e, "%s", path) : fd;
+	return fd < 0 ? unreadable(e, "root") : fd;
 }
 
 /* What has that name in the guest's tree; -1: nothing. */
@@ -125,7 +133,7 @@ static int check_memory(struct holds *h, int root, const struct graft_plan *plan
 	(void)snprintf(name, sizeof(name), "/proc/%d/maps", plan->pid);
 	AUTO(close_textp) FILE *f = fopen(name, "re");
 	if (!f)
-		return err_sys(e, "maps");
+		return unreadable(e, "maps");
 	(void)setvbuf(f, buffer, _IOFBF, sizeof(buffer));
 	while (getline(&line, &size, f) > 0) {
 		char perms[5] = "";
@@ -229,7 +237,7 @@ static int read_hold(struct holds *h, int root, int dir, const char *name,
 	ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
 
 	if (n < 0)
-		return err_sys(e, "descriptor %s", name);
+		return unreadable(e, "descriptors");
 	target[n] = '\0';
 	if (add(h, (int)strtol(name, NULL, 10), &hold, e) < 0 || read_info(hold, plan->pid, e) < 0)
 		return -1;
@@ -256,7 +264,7 @@ static int read_descriptors(struct holds *h, int root, const struct graft_plan *
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd", plan->pid);
 	AUTO(closedirp) DIR *dir = opendir(path);
 	if (!dir)
-		return err_sys(e, "%s", path);
+		return unreadable(e, "descriptors");
 	for (struct dirent *d; (d = readdir(dir));)
 		if (d->d_name[0] != '.' && read_hold(h, root, dirfd(dir), d->d_name, plan, e) < 0)
 			return -1;
@@ -273,7 +281,7 @@ static int read_cwd(struct holds *h, const struct graft_plan *plan, struct err *
 	(void)snprintf(path, sizeof(path), "/proc/%d/cwd", plan->pid);
 	ssize_t n = readlink(path, h->cwd, sizeof(h->cwd) - 1);
 	if (n < 0)
-		return err_sys(e, "working directory");
+		return unreadable(e, "working directory");
 	h->cwd[n] = '\0';
 	return 0;
 }

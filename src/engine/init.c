@@ -141,8 +141,11 @@ static int copy_files(struct init *in, struct err *e)
 					O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (to < 0)
 			return err_sys(e, "%s", path);
-		if (copy_tree(in->spec->copies[i].from, to, e) < 0)
+		if (copy_tree(in->spec->copies[i].from, to, e) < 0) {
+			if (e->sys == ENOSPC) /* links and holes may become more than they were */
+				e->code = ERR_LIMIT;
 			return err_context(e, "/%s", path);
+		}
 	}
 	return 0;
 }

@@ -72,9 +72,9 @@ class Caller:
         return False
 
     def end_badly(self, session):
-        """A step that is taken back, or was the end of what is there no more."""
+        """A step that is taken back; a fresh interpreter, where there was one that is lost, has no file."""
         answer = self.ask("POST", "/v1/sessions/%s/runs" % session,
-                          {"code": "import os; word = 'bad'; os.unlink('f'); os.%s"
+                          {"code": "import os; os.unlink('f'); word = 'bad'; os.%s"
                            % self.rng.choice(("_exit(1)", "abort()"))})
         if answer and answer["result"]["state"] != "rolled_back":
             self.lost += 1

@@ -262,6 +262,17 @@ class Refusals(Case):
         self.assertIn("from 1 to 64", self.refuse(session, 400, count=65))
         self.assertIn("no such member", self.refuse(session, 400, number=2))
 
+    def test_its_own_limits(self):
+        """There is no room for a process more; links are files of their own in a copy."""
+        session = self.open(limits={"processes": 1})
+        self.assertIn("its limits", self.refuse(session))
+        self.assertEqual(self.value(session, "1"), 1)
+        session = self.open(limits={"workspace": "1m"})
+        self.step(session, "import os; open('f', 'w').write('x' * 700000); os.link('f', 'g')")
+        self.assertIn("No space left", self.refuse(session))
+        self.step(session, "os.unlink('g')")
+        self.assertEqual(self.value(self.fork(session)[0], "os.path.getsize('f')"), 700000)
+
     def test_languages_that_cannot(self):
         self.assertIn("cannot be forked", self.refuse(self.open("javascript")))
 
