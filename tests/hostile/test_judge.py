@@ -96,6 +96,14 @@ class ImportPolicy(Judging):
     def test_it_counts_with_a_policy(self):
         self.assertFalse(judge(self.test, facts(**self.escaped), policy=True).passed)
 
+    def test_what_it_refuses_has_nothing_to_show(self):
+        want = {"any_of": ["timeout"], "result": {"exit_code": 7}, "must_not_print": "ESCAPED"}
+        refused = facts(status="refused", exit_code=1, stdout="")
+        self.assertTrue(judge(case(want), refused, True).passed)
+        self.assertFalse(judge(case(want), refused).passed)  # there is none
+        self.assertFalse(judge(case(want), facts(status="refused", stdout="ESCAPED: x"), True).passed)
+        self.assertFalse(judge(case(want), facts(status="refused", canary_seen=True), True).passed)
+
     def test_the_host_is_guarded_without_a_policy_too(self):
         self.assertFalse(judge(self.test, facts(canary_seen=True)).passed)
 

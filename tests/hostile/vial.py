@@ -6,6 +6,7 @@ status are measured, and what does not fit together is a complaint.
 import json
 import os
 import pty
+import re
 import selectors
 import signal
 import subprocess
@@ -21,6 +22,8 @@ HELLO = {
 LANGUAGE = {"node": "javascript", "js": "javascript", "sh": "bash"}
 STATUS = {"exited": "exited", "signaled": "killed", "timed_out": "timeout",
           "out_of_memory": "memory", "out_of_disk": "killed", "cancelled": "killed"}
+# What a policy says to an import (docs/POLICY.md); a program that does not catch it went no further.
+NOT_IMPORTED = re.compile(r"(Import '[\w.]+' not allowed|Module '[\w.]+' is blocked in this sandbox)$")
 OUTPUT_MAX = 256 << 20
 AS_STEP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "as_step.py")
 DEFAULT_WALL_S = 30
@@ -39,6 +42,7 @@ class Run:
         self.rss_mb = 0.0         # most memory the vial process itself ever held
         self.daemon_mb = 0.0      # by how much the daemon grew meanwhile
         self.why_here = ""        # what the daemon does not offer; "": nothing was asked of it
+        self.has_policy = False
         self.hung = False
         self.complaints = []
 
@@ -46,7 +50,9 @@ class Run:
     def status(self):
         if self.hung:
             return "hung"
-        if (self.result.get("exception") or {}).get("type") == "PolicyError":
+        exception = self.result.get("exception") or {}
+        if self.has_policy and (exception.get("type") == "PolicyError" or
+                                NOT_IMPORTED.match(exception.get("message") or "")):
             return "refused"
         return STATUS.get(self.result.get("outcome"), "broken")
 
@@ -123,6 +129,7 @@ class Vial:
 
     def _run_once(self, command, directory, wall_s, terminal):
         run = Run()
+        run.has_policy = bool(self.policy)
         start = time.monotonic()
         memory = self.served.memory_mb if self.served else lambda: 0.0
         memory_before = memory()
