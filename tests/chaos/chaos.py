@@ -151,11 +151,13 @@ def namespaces(pids):
 
 
 def mounts(pids):
-    """(namespace, mount) of all that these see."""
-    found = set()
+    """(namespace, mount) of all that these see; but the host's are not ours alone."""
+    found, host = set(), os.readlink("/proc/self/ns/mnt")
     for pid in pids:
         try:
             space = os.readlink("/proc/%d/ns/mnt" % pid)
+            if space == host:
+                continue
             with open("/proc/%d/mountinfo" % pid, encoding="utf-8", errors="replace") as file:
                 found.update((space, line.split()[0]) for line in file)
         except OSError:
