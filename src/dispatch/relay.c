@@ -16,6 +16,7 @@
 #include "dispatch/dispatch.h"
 
 #include "server/event.h"
+#include "server/idempotency.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +37,7 @@ struct relay {
 	struct http_call *call;
 	struct relay_head head;
 	struct buf url;
+	char text[IDEMPOTENCY_KEY_MAX + 1]; /* of the errand */
 	unsigned tries;
 
 	/* the body, on its way there */
@@ -421,10 +423,11 @@ static void relay(struct exchange *x, struct server *s, enum place place, const 
 			     .errand = { .dispatch = d,
 					 .tenant = tenant,
 					 .place = place,
-					 .text = text,
+					 .text = r->text,
 					 .node = node,
 					 .on_worker = on_worker,
 					 .on_none = on_none } };
+	(void)snprintf(r->text, sizeof(r->text), "%s", text);
 	LIST_INSERT_HEAD(&d->relays, r, link);
 	tenant->share.runs += is_run;
 	exchange_on_gone(x, on_gone, r);
@@ -440,9 +443,11 @@ static void relay(struct exchange *x, struct server *s, enum place place, const 
 /* What has a key must find the worker that knows it, should it come again. */
 void relay_any(struct exchange *x, void *arg)
 {
-	const char *key = exchange_header(x, "Idempotency-Key");
+	const char *sent = exchange_header(x, "Idempotency-Key");
+	char key[IDEMPOTENCY_KEY_MAX + 1]; /* without the quotes that it may have */
+	bool has_key = sent && idempotency_key(key, sent);
 
-	relay(x, arg, key ? PLACE_TEXT : PLACE_ANY, key, 0);
+	relay(x, arg, has_key ? PLACE_TEXT : PLACE_ANY, has_key ? key : "", 0);
 }
 
 void relay_tenant(struct exchange *x, void *arg)
@@ -458,5 +463,5 @@ void relay_by_id(struct exchange *x, void *arg)
 	if (node == 0)
 		gather_first(x, arg);
 	else
-		relay(x, arg, PLACE_NODE, NULL, node);
+		relay(x, arg, PLACE_NODE, "", node);
 }

@@ -36,5 +36,5 @@ bool idempotency_abandon(struct idempotency *all, const struct tenant *tenant, c
 
 enum { IDEMPOTENCY_KEY_MAX = 255 };
 
-/* A key as it is sent: bare, or a quoted string.  For tests and fuzzing. */
+/* A key as it is sent: bare, or a quoted string; false: it is none. */
 bool idempotency_key(char ret[IDEMPOTENCY_KEY_MAX + 1], const char *text);
