@@ -127,7 +127,7 @@ class Plane:
                    "--service-account-private-key-file=" + self.path("account.key"),
                    "--root-ca-file=" + self.path("server.crt"), "--use-service-account-credentials=false",
                    "--node-monitor-period=1s", "--node-monitor-grace-period=10s",
-                   "--node-eviction-rate=10",
+                   "--node-eviction-rate=10", "--horizontal-pod-autoscaler-sync-period=2s",
                    "--secure-port=%d" % free_port(), "--cert-dir=" + self.path("controllers"))
         self.start("scheduler", PROGRAM, "kube-scheduler", config, "--leader-elect=false",
                    "--secure-port=%d" % free_port(), "--cert-dir=" + self.path("scheduler"))

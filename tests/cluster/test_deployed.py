@@ -2,14 +2,17 @@
 import http.client
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
 import unittest
 
+import adapter
 import cluster
 import image
 import kubelet
@@ -47,6 +50,7 @@ class Deployed(unittest.TestCase):
         with open(os.path.join(cls.place, "relay-key"), "w", encoding="ascii") as file:
             file.write(secrets.token_hex(32))
         cls.token = make_token(cls.place, "--tenant", "demo")
+        cls.monitor = make_token(cls.place, "--tenant", "monitor", "--scopes", "metrics")
         cls.applied = cls.plane.kubectl("apply", "-k", cls.place)
         cls.addClassCleanup(cls.remove)
 
@@ -279,6 +283,44 @@ class Deployed(unittest.TestCase):
         with self.assertRaises(planes.Refused) as refused:
             self.evict(names[1])
         self.assertEqual(refused.exception.status, 429)
+
+    def figure(self, address, name):
+        """What a Prometheus would read there: one sample, without labels, which is what the autoscaler's shape asks for."""
+        status, text = self.ask("GET", "/metrics", token=self.monitor, address=address)
+        self.assertEqual(status, 200, text)
+        self.assertEqual(re.findall(r"^# TYPE %s (\w+)$" % name, text, re.M), ["gauge"])
+        (sample,) = re.findall(r"^%s\S* .*$" % name, text, re.M)
+        self.assertRegex(sample, r"^\w+ \d+$")
+        return int(sample.split()[1])
+
+    def test_the_autoscaler_goes_by_our_figure(self):
+        """Its last word stays for minutes, so this is the last test."""
+        path = "/apis/autoscaling/v2/namespaces/%s/horizontalpodautoscalers/vial-dispatcher" % SPACE
+        (wanted,) = self.plane.ask("GET", path)["spec"]["metrics"]
+        name = wanted["pods"]["metric"]["name"]
+        most = int(wanted["pods"]["target"]["averageValue"])
+
+        def figures(_):
+            return {pod: self.figure(item["status"]["podIP"], name) for pod, item in self.pods(DISPATCHERS).items()
+                    if pod in self.ready(DISPATCHERS)}
+
+        def condition(kind):
+            said = {item["type"]: item for item in self.plane.ask("GET", path).get("status", {}).get("conditions", [])}
+            return said.get(kind, {}).get("status")
+        made = adapter.Adapter(self.plane, kubelet.ADDRESS, name, figures)
+        self.addCleanup(made.close)
+        self.assertTrue(planes.wait_until(lambda: condition("ScalingActive") == "True"), self.plane.ask("GET", path))
+        self.assertEqual(self.plane.ask("GET", path)["status"]["desiredReplicas"], 2)  # there is next to nothing to do
+        head = b"POST /v1/runs HTTP/1.1\r\nHost: vial\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\n\r\n"
+        for item in self.pods(DISPATCHERS).values():
+            for _ in range(most + 36):  # requests that are begun
+                busy = socket.create_connection((item["status"]["podIP"], 6000), planes.PATIENCE_S)
+                self.addCleanup(busy.close)
+                busy.sendall(head % self.token.encode())
+        self.assertTrue(planes.wait_until(lambda: self.plane.ask(
+            "GET", "/apis/apps/v1/namespaces/%s/deployments/vial-dispatcher" % SPACE)["spec"]["replicas"] > 2),
+            (self.plane.ask("GET", path).get("status"), figures(SPACE), made.asked[-1:]))
+        self.assertIn("pods metric %s above target" % name, self.plane.kubectl("get", "events", "-n", SPACE).stdout)
 
     def evict(self, name):
         self.plane.ask("POST", "%s/%s/eviction" % (PODS, name), {
