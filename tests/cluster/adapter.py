@@ -6,12 +6,23 @@ import datetime
 import http.server
 import json
 import re
+import socket
 import ssl
 import threading
 import urllib.parse
 
+import plane as planes
+
 GROUP, VERSION = "custom.metrics.k8s.io", "v1beta2"
 SERVICE = "figures"
+
+
+def reaches(address):
+    try:
+        socket.create_connection((address, 443), 5).close()
+    except OSError:
+        return False
+    return True
 
 
 class Adapter:
@@ -38,9 +49,11 @@ class Adapter:
         context.load_cert_chain(plane.path("server.crt"), plane.path("server.key"))
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        plane.ask("POST", "/api/v1/namespaces/default/services", {
+        service = plane.ask("POST", "/api/v1/namespaces/default/services", {
             "metadata": {"name": SERVICE}, "spec": {"ports": [{"name": "https", "port": 443}]}})
         plane.put_endpoint("default", SERVICE, "https", address, self.server.server_address[1])
+        # An API server that finds nobody there takes its time before it looks again.
+        planes.wait_until(lambda: reaches(service["spec"]["clusterIP"]))
         plane.ask("POST", "/apis/apiregistration.k8s.io/v1/apiservices", {
             "metadata": {"name": "%s.%s" % (VERSION, GROUP)},
             "spec": {"group": GROUP, "version": VERSION, "groupPriorityMinimum": 100, "versionPriority": 100,

@@ -309,7 +309,8 @@ class Deployed(unittest.TestCase):
             return said.get(kind, {}).get("status")
         made = adapter.Adapter(self.plane, kubelet.ADDRESS, name, figures)
         self.addCleanup(made.close)
-        self.assertTrue(planes.wait_until(lambda: condition("ScalingActive") == "True"), self.plane.ask("GET", path))
+        self.assertTrue(planes.wait_until(lambda: condition("ScalingActive") == "True"),
+                        (self.plane.ask("GET", path).get("status"), made.asked[-1:]))
         self.assertEqual(self.plane.ask("GET", path)["status"]["desiredReplicas"], 2)  # there is next to nothing to do
         head = b"POST /v1/runs HTTP/1.1\r\nHost: vial\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\n\r\n"
         for item in self.pods(DISPATCHERS).values():
