@@ -87,9 +87,10 @@ static la_ssize_t read_plain(struct archive *a, void *arg, const void **ret)
 
 static int failed(const struct reader *r, struct archive *a, struct err *e)
 {
-	if (!r->why.msg[0])
-		return root_unread(a, e);
-	*e = r->why;
+	if (r->why.msg[0])
+		*e = r->why;
+	else
+		(void)root_unread(a, e);
 	return -1;
 }
 

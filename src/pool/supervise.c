@@ -59,9 +59,10 @@ bool run_take_room(struct run *run, uint64_t bytes)
 	return !share || room_take(&share->room, ROOM_OUTPUT, &run->in_room, bytes);
 }
 
+/* When it has none its share may be gone, too: whoever got the answer may have freed the pool. */
 static void run_give_room(struct run *run)
 {
-	if (run->occupant.share)
+	if (run->in_room)
 		room_give(&run->occupant.share->room, &run->in_room, UINT64_MAX);
 }
 
