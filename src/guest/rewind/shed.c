@@ -37,18 +37,27 @@ static bool is_heap(const struct map *map)
 		!map->name[0]);
 }
 
+static void drop(unsigned long from, unsigned long to)
+{
+	if (from < to && to - from >= WORTH)
+		(void)madvise((void *)(uintptr_t)from, to - from, MADV_DONTNEED);
+}
+
 /* The kernel makes one of mappings that meet: what is needed has others around it. */
 static void shed(const struct map *map, unsigned long object_end)
 {
-	unsigned long thread = (unsigned long)(uintptr_t)__builtin_thread_pointer();
-	unsigned long from = map->from, to = map->to;
+	unsigned long thread = (unsigned long)(uintptr_t)__builtin_thread_pointer() & ~(PAGE - 1ul);
+	unsigned long from = map->from;
 
+	if (!is_heap(map))
+		return;
 	if (from == object_end)
 		from += MARGIN;
-	if (thread >= map->from && thread < to)
-		to = (thread - MARGIN) & ~(PAGE - 1ul);
-	if (is_heap(map) && from < to && to - from >= WORTH)
-		(void)madvise((void *)(uintptr_t)from, to - from, MADV_DONTNEED);
+	if (thread >= map->from && thread < map->to) {
+		drop(from, thread - MARGIN);
+		from = thread + MARGIN;
+	}
+	drop(from, map->to);
 }
 
 static void take_line(const char *line, unsigned long *object_end)
