@@ -455,8 +455,9 @@ class SameResult(WithDaemon):
                 (there, status), (local, local_status) = (
                     self.result(language, code, way, *options, args=("one", "two ü"))
                     for way in ("--daemon", "--no-daemon"))
-                for key in self.MEASURED:
-                    self.assertEqual(type(there.pop(key)), type(local.pop(key)), key)
+                for key in self.MEASURED:  # a whole number of milliseconds is written without a point
+                    for said in (there, local):
+                        self.assertIsInstance(said.pop(key), (int, float), key)
                 self.assertEqual(there, local)
                 self.assertEqual(status, local_status)
 
