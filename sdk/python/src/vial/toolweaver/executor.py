@@ -136,7 +136,8 @@ class ProgrammaticToolExecutor:
             self.tool_call_count += 1
             return await self._record(tool, parameters, caller)
 
-        call.__name__ = call.__qualname__ = tool.name  # errors name it
+        call.__name__ = call.__qualname__ = tool.name  # errors name it; before Python 3.10, by its code
+        call.__code__ = call.__code__.replace(co_name=tool.name)
         return call
 
     async def _record(self, tool: Any, parameters: Dict[str, Any], caller: str) -> Any:
