@@ -158,7 +158,9 @@ def test_a_private_daemon_that_died_is_replaced(binary):
     print(sandbox.run("print('again')").stdout, end="")
     """
     with start(binary, textwrap.dedent(then)) as process:
-        assert [line.strip() for line in process.stdout][2] == "again"
+        _, path, again = (line.strip() for line in process.stdout)
+    assert again == "again"
+    assert not os.path.exists(os.path.dirname(path))
 
 
 def test_no_command(monkeypatch):

@@ -125,7 +125,12 @@ class Daemon:
         self._remove()
 
     def _remove(self) -> None:
-        shutil.rmtree(self.dir, ignore_errors=True)
+        # Where somebody killed the shell itself, its watch may just be leaving its mark there.
+        for _ in range(100):
+            shutil.rmtree(self.dir, ignore_errors=True)
+            if not os.path.lexists(self.dir):
+                return
+            time.sleep(0.01)
 
     def abandon(self) -> None:
         """In a fork: let go of the pipe, so that the daemon sees its owner's end."""
