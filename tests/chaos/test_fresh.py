@@ -3,7 +3,6 @@ import json
 import threading
 import unittest
 
-import chaos
 from chaos import Daemon, run_of
 
 RUNS = 200

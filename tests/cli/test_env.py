@@ -9,7 +9,6 @@ import signal
 import subprocess
 import tarfile
 import tempfile
-import time
 import zipfile
 
 import cli

@@ -4,6 +4,9 @@ A sequence does good steps, bad ends, undos, checkpoints and restores.  The mode
 steps that count: an undo shortens it, a restore is the list of then.  At the end a fresh session
 without rewind runs that list, and both are asked what they are.
 """
+import os
+import random
+
 SEED = ("import os, random, zlib\nlog, store, total = [], {}, 0\nclass Node: pass\nnode = Node()\n"
         "random.seed(%d)")
 LOOK = r"""
@@ -20,6 +23,18 @@ look()"""
 BAD = ("os._exit(3)", "os.abort()", "raise SystemExit(4)", "os.kill(os.getpid(), 9)",
        "import ctypes; ctypes.string_at(0)", "os.fork() or os._exit(0); os._exit(5)")
 NAMES = "abc"
+
+
+def play(case, model, name, count, seed, steps):
+    """NAME_SEQUENCES of a model, drawn from NAME_SEED, each of so many steps."""
+    count = int(os.environ.get(name + "_SEQUENCES", count))
+    seed = int(os.environ.get(name + "_SEED", seed))
+    for number in range(count):
+        rng = random.Random(seed * 1000003 + number)
+        with case.subTest(sequence=number, seed=seed):
+            model(case, rng).run(rng.randrange(*steps))
+        if number % 50 == 49:
+            print("# %d sequences" % (number + 1), flush=True)
 
 
 def good_step(rng, number):

@@ -1,6 +1,10 @@
 """sessions - sessions of a daemon, for tests: steps, streams of them, guests that forge."""
 import concurrent.futures
+import contextlib
+import glob
 import json
+import os
+import re
 
 import daemon
 from daemon import wait_until
@@ -70,6 +74,24 @@ class Case(daemon.Case):
     def tearDown(self):
         for session in self.daemon.ask("GET", "/v1/sessions")[1]["sessions"]:
             self.daemon.ask("DELETE", "/v1/sessions/" + session["id"])
+
+    def at_rest(self):
+        """How many processes and descriptors the keeper has when it rests: slots are made ahead."""
+        keeper, seen = self.daemon.process.pid, []
+
+        def look():
+            """But descriptors of groups, leases and networks, some of which wait for the next sandbox."""
+            with open("/proc/%d/task/%d/children" % (keeper, keeper), encoding="ascii") as file:
+                processes = len(file.read().split())
+            descriptors = 0
+            for entry in glob.glob("/proc/%d/fd/*" % keeper):
+                with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                    descriptors += not re.search(r"/cgroup|/leases$|^net:", os.readlink(entry))
+            seen.append((processes, descriptors))
+            return len(seen) > 20 and len(set(seen[-20:])) == 1
+
+        self.assertTrue(wait_until(look), seen[-20:])
+        return seen[-1]
 
     def open(self, language="python", **more):
         status, answer, _ = self.daemon.ask("POST", "/v1/sessions", dict(more, language=language))

@@ -1,16 +1,12 @@
 """Live forks: a session becomes several, each a sandbox of its own."""
-import contextlib
-import glob
 import os
-import random
-import re
 import threading
 import time
 import unittest
 
 import sessions
-from daemon import wait_until
 from fork_model import Family
+from rewind_model import play
 from websocket import WebSocket
 
 # What tells one sandbox from another, as it is seen from within.
@@ -414,42 +410,18 @@ class Model(Case):
     """Random steps, losses, forks and ends: FORK_SEQUENCES of them."""
 
     def test_random_families(self):
-        count = int(os.environ.get("FORK_SEQUENCES", 24))
-        seed = int(os.environ.get("FORK_SEED", 7))
-        for number in range(count):
-            rng = random.Random(seed * 1000003 + number)
-            with self.subTest(sequence=number, seed=seed):
-                Family(self, rng).run(rng.randrange(4, 20))
-            if number % 50 == 49:
-                print("# %d sequences" % (number + 1), flush=True)
+        play(self, Family, "FORK", count=24, seed=7, steps=(4, 20))
 
 
 class Leaks(Case):
     def test_nothing_is_left_of_many(self):
-        keeper = self.daemon.process.pid
-
-        def processes():
-            with open("/proc/%d/task/%d/children" % (keeper, keeper), encoding="ascii") as file:
-                return len(file.read().split())
-
-        def descriptors():
-            """But those of control groups, leases and networks, some of which wait for the next sandbox."""
-            count = 0
-            for entry in glob.glob("/proc/%d/fd/*" % keeper):
-                with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-                    count += not re.search(r"/cgroup|/leases$|^net:", os.readlink(entry))
-            return count
-
         def some():
             for _ in range(5):
                 session = self.open()
                 for branch in self.fork(session, 3):
                     self.daemon.ask("DELETE", "/v1/sessions/" + branch)
                 self.daemon.ask("DELETE", "/v1/sessions/" + session)
-            seen = []  # until it rests: slots are made ahead
-            self.assertTrue(wait_until(lambda: seen.append((processes(), descriptors())) or
-                                       len(seen) > 20 and len(set(seen[-20:])) == 1))
-            return seen[-1]
+            return self.at_rest()
 
         some()
         before = some()

@@ -1,12 +1,12 @@
 """Forks of sessions whose steps can be taken back: branches have that, too, each for itself."""
 import os
-import random
 import unittest
 
 import test_fork
 import test_rewind
 from daemon import wait_until
 from fork_model import Rewound
+from rewind_model import play
 from test_rewind import HANG
 
 # A process that nobody is the parent of but whoever looks after the sandbox's processes.
@@ -281,30 +281,13 @@ class Model(Case):
     """Random steps, bad ends, undos, checkpoints, restores, forks and ends: FORK_SEQUENCES of them."""
 
     def test_random_families(self):
-        count = int(os.environ.get("FORK_SEQUENCES", 16))
-        seed = int(os.environ.get("FORK_SEED", 11))
-        for number in range(count):
-            rng = random.Random(seed * 1000003 + number)
-            with self.subTest(sequence=number, seed=seed):
-                Rewound(self, rng).run(rng.randrange(6, 24))
-            if number % 50 == 49:
-                print("# %d sequences" % (number + 1), flush=True)
+        play(self, Rewound, "FORK", count=16, seed=11, steps=(6, 24))
 
 
 class Leaks(Case):
     """FORK_ROLLBACKS forks, each followed by steps that are taken back: nothing is left of any."""
 
     def test_nothing_is_left_of_many(self):
-        count = int(os.environ.get("FORK_ROLLBACKS", 30))
-        keeper = self.daemon.process.pid
-
-        def processes():
-            with open("/proc/%d/task/%d/children" % (keeper, keeper), encoding="ascii") as file:
-                return len(file.read().split())
-
-        def descriptors():
-            return len(os.listdir("/proc/%d/fd" % keeper))
-
         def once():
             session = self.start()
             self.step(session, "import os; x = 1; open('f', 'w').write('f')")
@@ -314,16 +297,16 @@ class Leaks(Case):
                 self.assertEqual(self.value(one, "[x, open('f').read()]"), [1, "f"])
                 self.daemon.ask("DELETE", "/v1/sessions/" + one)
 
-        for _ in range(5):
+        for _ in range(10):
             once()
-        self.assertTrue(wait_until(lambda: not self.daemon.ask("GET", "/v1/sessions")[1]["sessions"]))
-        before = processes(), descriptors()
-        for number in range(count):
+        before = self.at_rest()
+        for number in range(int(os.environ.get("FORK_ROLLBACKS", 30))):
             once()
             if number % 500 == 499:
                 print("# %d forks" % (number + 1), flush=True)
-        self.assertTrue(wait_until(lambda: processes() <= before[0] + 2 and descriptors() <= before[1] + 64),
-                        (before, processes(), descriptors()))
+        after = self.at_rest()
+        self.assertLessEqual(after[0], before[0])
+        self.assertLessEqual(after[1], before[1] + 4)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import unittest
 
 import sessions
 from daemon import wait_until
-from rewind_model import Sequence
+from rewind_model import Sequence, play
 
 HANG = "sum(range(10 ** 12))"  # in C: no interrupt is looked at
 
@@ -397,14 +397,7 @@ class Model(Case):
     """Random steps, bad ends, undos, checkpoints and restores: REWIND_SEQUENCES of them."""
 
     def test_random_sequences(self):
-        count = int(os.environ.get("REWIND_SEQUENCES", 24))
-        seed = int(os.environ.get("REWIND_SEED", 20))
-        for number in range(count):
-            rng = random.Random(seed * 1000003 + number)
-            with self.subTest(sequence=number, seed=seed):
-                Sequence(self, rng).run(rng.randrange(4, 20))
-            if number % 50 == 49:
-                print("# %d sequences" % (number + 1), flush=True)
+        play(self, Sequence, "REWIND", count=24, seed=20, steps=(4, 20))
 
 
 class Leaks(Case):
