@@ -17,12 +17,15 @@ GROUP, VERSION = "custom.metrics.k8s.io", "v1beta2"
 SERVICE = "figures"
 
 
-def reaches(address):
+def reaches(plane, address):
+    """Us, by our key, and nobody else: where all connections are let out and answered, somebody is always there."""
+    context = ssl.create_default_context(cafile=plane.path("server.crt"))
+    context.check_hostname = False  # it is made for the API server's addresses
     try:
-        socket.create_connection((address, 443), 5).close()
+        with socket.create_connection((address, 443), 5) as link, context.wrap_socket(link):
+            return True
     except OSError:
         return False
-    return True
 
 
 class Adapter:
@@ -47,13 +50,16 @@ class Adapter:
         self.server = http.server.ThreadingHTTPServer((address, 0), Handler)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(plane.path("server.crt"), plane.path("server.key"))
-        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        # Each in its own thread: one who connects and says nothing would keep all others out.
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         service = plane.ask("POST", "/api/v1/namespaces/default/services", {
             "metadata": {"name": SERVICE}, "spec": {"ports": [{"name": "https", "port": 443}]}})
         plane.put_endpoint("default", SERVICE, "https", address, self.server.server_address[1])
-        # An API server that finds nobody there takes its time before it looks again.
-        planes.wait_until(lambda: reaches(service["spec"]["clusterIP"]))
+        # An API server that finds nobody there takes its time before it looks again; one that finds somebody else, on
+        # a network that answers for every address, keeps that connection, and never asks us.
+        if not planes.wait_until(lambda: reaches(plane, service["spec"]["clusterIP"])):
+            raise RuntimeError("nobody leads from the Service to the adapter")
         plane.ask("POST", "/apis/apiregistration.k8s.io/v1/apiservices", {
             "metadata": {"name": "%s.%s" % (VERSION, GROUP)},
             "spec": {"group": GROUP, "version": VERSION, "groupPriorityMinimum": 100, "versionPriority": 100,

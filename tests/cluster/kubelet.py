@@ -73,8 +73,10 @@ class Node:
             raise RuntimeError("containerd did not start:\n" + self.containerd.log()[-2000:])
         for archive in (image.make_pause(self.dir), image.ARCHIVE):
             self.ctr("images", "import", archive)
-        # The plugin would make it with the first pod; the node itself has its address before.
-        for words in ("link add vialtest0 type bridge", "address add %s/24 dev vialtest0" % ADDRESS, "link set vialtest0 up"):
+        # The plugin would make it with the first pod; the node itself has its address before.  A Service that kube-proxy
+        # does not know yet leads nowhere: not out of this host, to whoever has that address there.
+        for words in ("link add vialtest0 type bridge", "address add %s/24 dev vialtest0" % ADDRESS, "link set vialtest0 up",
+                      "route add %s dev vialtest0" % planes.SERVICES):
             subprocess.run(["ip", *words.split()], check=True, capture_output=True)
         self.start_kubelet()
 

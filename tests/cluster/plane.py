@@ -22,6 +22,7 @@ from patience import free_port
 PROGRAM = None   # set by `run`: all parts of Kubernetes in one
 PATIENCE_S = 120 # a hang, not a measure of speed
 ADMIN = secrets.token_hex(16)
+SERVICES = "10.99.0.0/24"
 ADDRESS = "10.99.0.1"  # of the API server inside the cluster: the first of its Services
 
 
@@ -140,7 +141,7 @@ class Plane:
                    "--service-account-issuer=https://plane.test",
                    "--service-account-key-file=" + self.path("account.key"),
                    "--service-account-signing-key-file=" + self.path("account.key"),
-                   "--service-cluster-ip-range=10.99.0.0/24", "--endpoint-reconciler-type=none",
+                   "--service-cluster-ip-range=" + SERVICES, "--endpoint-reconciler-type=none",
                    "--default-not-ready-toleration-seconds=3", "--default-unreachable-toleration-seconds=3",
                    "--anonymous-auth=false", "--profiling=false", "--cert-dir=" + self.path("server"))
         if not wait_until(lambda: self.is_ready() or not self.parts["server"].is_up()) or not self.is_ready():
