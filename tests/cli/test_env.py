@@ -29,11 +29,11 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
 
 
 class Case(cli.Case):
-    """Environments in a directory of the test's own: not below /tmp, which guests have for themselves."""
+    """Environments in a directory of the test's own: not below what guests have for themselves."""
 
     def setUp(self):
         super().setUp()
-        below = "/var/lib" if os.path.realpath(cli.BUILD).startswith("/tmp/") else cli.BUILD
+        below = "/var/lib" if os.path.realpath(cli.BUILD).startswith(("/tmp/", "/var/tmp/")) else cli.BUILD
         self.state = tempfile.mkdtemp(prefix="vial-test-", dir=below)
         os.chmod(self.state, 0o755)
         self.addCleanup(shutil.rmtree, self.state)

@@ -21,7 +21,7 @@ from vial.claw import CodeSandbox  # noqa: E402
 class Images(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        below = "/var/lib" if os.path.realpath(daemon.VIAL).startswith("/tmp/") \
+        below = "/var/lib" if os.path.realpath(daemon.VIAL).startswith(("/tmp/", "/var/tmp/")) \
             else os.path.dirname(daemon.VIAL)
         cls.state = tempfile.mkdtemp(prefix="vial-test-", dir=below)
         cls.addClassCleanup(shutil.rmtree, cls.state)
