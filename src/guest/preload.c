@@ -18,6 +18,7 @@
 #include "guest/go.h"
 #include "guest/pages.h"
 #include "guest/shared.h"
+#include "guest/text.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -230,6 +231,7 @@ __attribute__((visibility("default"))) pid_t fork(void)
 	if (served || fcntl(BOX_CONTROL_FD, F_GETFD) < 0)
 		return real();
 	served = true;
+	text_gather();
 	pages_gather();
 	if (is_rehearsal(real, false) || (session && is_rehearsal(real, true)))
 		return 0;
