@@ -12,13 +12,31 @@
 #include "base/sys.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
+
+#ifndef PROCMAP_QUERY /* as linux/fs.h has it since 6.11 */
+struct procmap_query {
+	uint64_t size, query_flags, query_addr;
+	uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;
+	uint32_t dev_major, dev_minor, vma_name_size, build_id_size;
+	uint64_t vma_name_addr, build_id_addr;
+};
+#define PROCMAP_QUERY                      _IOWR('f', 17, struct procmap_query)
+#define PROCMAP_QUERY_VMA_WRITABLE         0x02
+#define PROCMAP_QUERY_VMA_EXECUTABLE       0x04
+#define PROCMAP_QUERY_VMA_SHARED           0x08
+#define PROCMAP_QUERY_COVERING_OR_NEXT_VMA 0x10
+#endif
 
 static void close_text(FILE *f)
 {
@@ -114,45 +132,93 @@ static bool is_table(int root, const char *path, unsigned long inode)
 	       statvfs(by_number, &fs) == 0 && (fs.f_flag & ST_RDONLY);
 }
 
+struct shared_memory {
+	uint64_t start, end, inode;
+	bool is_written, is_executed;
+	const char *path;
+};
+
 /* Not what can be executed: calls are made by an instruction that the guest waits at. */
-static bool leave(struct holds *h, const char *path, const char *perms, uint64_t at, uint64_t end)
+static bool leave(struct holds *h, const struct shared_memory *m)
 {
-	if (strcmp(path, left_behind) != 0 || perms[2] == 'x' || h->left_count == REGIONS_MAX)
+	if (strcmp(m->path, left_behind) != 0 || m->is_executed || h->left_count == REGIONS_MAX)
 		return false;
-	h->left[h->left_count++] = (struct region){ at, end - at };
+	h->left[h->left_count++] = (struct region){ m->start, m->end - m->start };
 	return true;
 }
 
-static int check_memory(struct holds *h, int root, const struct graft_plan *plan, struct err *e)
+static int check_shared(struct holds *h, int root, const struct shared_memory *m, struct err *e)
 {
-	static char buffer[16384];
-	char name[40];
+	if (leave(h, m) || (!m->is_written && is_table(root, m->path, m->inode)))
+		return 0;
+	return err_set(e, ERR_DENIED,
+		       "memory is mapped as shared (%.100s), and branches have none in common",
+		       m->path);
+}
+
+/*
+ * An interpreter with a few libraries has a thousand mappings, and none that is shared: the kernel
+ * can be asked for those alone since Linux 6.11.  1: this one cannot.
+ */
+static int ask_memory(struct holds *h, int root, int maps, struct err *e)
+{
+	char name[PATH_MAX];
+	struct procmap_query q = { .size = sizeof(q) };
+
+	for (;;) {
+		q.query_flags = PROCMAP_QUERY_VMA_SHARED | PROCMAP_QUERY_COVERING_OR_NEXT_VMA;
+		q.query_addr = q.vma_end;
+		q.vma_name_size = sizeof(name);
+		q.vma_name_addr = (uintptr_t)name;
+		if (SYS(ioctl, maps, PROCMAP_QUERY, &q) < 0)
+			break;
+		const struct shared_memory m = { q.vma_start, q.vma_end, q.inode,
+						 q.vma_flags & PROCMAP_QUERY_VMA_WRITABLE,
+						 q.vma_flags & PROCMAP_QUERY_VMA_EXECUTABLE,
+						 q.vma_name_size ? name : "anonymous" };
+		if (check_shared(h, root, &m, e) < 0)
+			return -1;
+	}
+	if (errno == ENOTTY)
+		return 1;
+	return errno == ENOENT ? 0 : unreadable(e, "maps");
+}
+
+/* Lines as "7f0000000000-7f0000001000 rw-s 00000000 00:01 1024   /memfd:x (deleted)". */
+static int read_memory(struct holds *h, int root, FILE *maps, struct err *e)
+{
 	auto_free char *line = NULL;
 	size_t size = 0;
 
-	(void)snprintf(name, sizeof(name), "/proc/%d/maps", plan->pid);
-	AUTO(close_textp) FILE *f = fopen(name, "re");
-	if (!f)
-		return unreadable(e, "maps");
-	(void)setvbuf(f, buffer, _IOFBF, sizeof(buffer));
-	while (getline(&line, &size, f) > 0) {
+	while (getline(&line, &size, maps) > 0) {
+		struct shared_memory m = { 0 };
 		char perms[5] = "";
-		unsigned long from = 0, to = 0, inode = 0;
 		int at = 0;
-		if (sscanf(line, "%lx-%lx %4s %*s %*s %lu %n", &from, &to, perms, &inode, &at) < 4)
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %" SCNu64 " %n", &m.start,
+			   &m.end, perms, &m.inode, &at) < 4)
 			return err_set(e, ERR_BUG, "maps: %.100s", line);
 		if (perms[3] != 's')
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		const char *path = line[at] ? line + at : "anonymous";
-		if (!leave(h, path, perms, from, to) &&
-		    (perms[1] == 'w' || !is_table(root, path, inode)))
-			return err_set(e, ERR_DENIED,
-				       "memory is mapped as shared (%.100s), and branches have "
-				       "none in common",
-				       path);
+		m.path = line[at] ? line + at : "anonymous";
+		m.is_written = perms[1] == 'w';
+		m.is_executed = perms[2] == 'x';
+		if (check_shared(h, root, &m, e) < 0)
+			return -1;
 	}
 	return 0;
+}
+
+static int check_memory(struct holds *h, int root, const struct graft_plan *plan, struct err *e)
+{
+	char name[40];
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/maps", plan->pid);
+	AUTO(close_textp) FILE *maps = fopen(name, "re");
+	if (!maps)
+		return unreadable(e, "maps");
+	int asked = ask_memory(h, root, fileno(maps), e);
+	return asked > 0 ? read_memory(h, root, maps, e) : asked;
 }
 
 /* ---- descriptors ----------------------------------------------------------------------- */
