@@ -51,6 +51,7 @@ static int make_fresh(struct keeper *k, struct err *e)
 {
 	struct cgroup_host *cgroups = k->host->cgroups;
 	struct spare spare = { .limits = k->fresh_limits };
+	struct cgroup_usage unused;
 
 	if (ids_lease(&spare.lease, &k->host->ids, e) < 0)
 		return -1;
@@ -58,6 +59,7 @@ static int make_fresh(struct keeper *k, struct err *e)
 		lease_done(&spare.lease);
 		return -1;
 	}
+	(void)!cgroup_usage(&unused, spare.cgroup, e); /* opens what whoever takes it reads */
 	k->fresh[k->fresh_count++] = spare;
 	return 0;
 }
