@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { HUGE = 2 << 20, RUNS_MAX = 64 };
+enum { HUGE = 2 << 20, RUNS_MAX = 1024 };
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
@@ -15,7 +15,7 @@ enum { HUGE = 2 << 20, RUNS_MAX = 64 };
 struct run { /* mappings side by side of one file, none of which can be written to */
 	uintptr_t start, end;
 	unsigned long inode;
-	bool has_code;
+	bool has_code, ends_in_code;
 };
 
 static uintptr_t first_huge(uintptr_t at)
@@ -30,8 +30,15 @@ static bool read_line(struct run *ret, const char *line)
 	if (sscanf(line, "%lx-%lx %4s %*s %*s %lu", &ret->start, &ret->end, access, &ret->inode) !=
 	    4)
 		return false;
-	ret->has_code = access[2] == 'x';
+	ret->has_code = ret->ends_in_code = access[2] == 'x';
 	return ret->inode && access[0] == 'r' && access[1] == '-' && access[3] == 'p';
+}
+
+/* What is read-only twice over is code's constants, and then data that was written once. */
+static bool is_next(const struct run *last, const struct run *now)
+{
+	return last && last->end == now->start && last->inode == now->inode &&
+	       (last->ends_in_code || now->ends_in_code);
 }
 
 static size_t find_runs(struct run ret[RUNS_MAX])
@@ -44,9 +51,10 @@ static size_t find_runs(struct run ret[RUNS_MAX])
 	while (maps && count < RUNS_MAX && fgets(line, sizeof(line), maps)) {
 		if (!read_line(&now, line)) {
 			last = NULL;
-		} else if (last && last->end == now.start && last->inode == now.inode) {
+		} else if (is_next(last, &now)) {
 			last->end = now.end;
-			last->has_code |= now.has_code;
+			last->has_code = true;
+			last->ends_in_code = now.ends_in_code;
 		} else {
 			last = &ret[count++];
 			*last = now;
@@ -57,9 +65,7 @@ static size_t find_runs(struct run ret[RUNS_MAX])
 	return count;
 }
 
-/* Constants among the code become executable with it: to those who run here that gives nothing
- * that they could not have. */
-static void gather(uintptr_t start, size_t len)
+static void move_to_huge_pages(uintptr_t start, size_t len)
 {
 	size_t room = len + HUGE; /* both places must begin where a huge page does */
 	char *all = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -80,8 +86,14 @@ void text_gather(void)
 	size_t count = find_runs(runs);
 
 	for (size_t i = 0; i < count; i++) {
-		uintptr_t start = first_huge(runs[i].start), end = runs[i].end & ~(uintptr_t)(HUGE - 1);
-		if (runs[i].has_code && start < end)
-			gather(start, end - start);
+		const struct run *run = &runs[i];
+		uintptr_t start = first_huge(run->start), end = run->end & ~(uintptr_t)(HUGE - 1);
+		/* Constants become executable with the code between them, which makes one mapping of
+		 * three.  To those who run here that gives nothing that they could not have. */
+		if (!run->has_code || mprotect((void *)run->start, run->end - run->start,
+					       PROT_READ | PROT_EXEC) < 0)
+			continue;
+		if (start < end)
+			move_to_huge_pages(start, end - start);
 	}
 }
