@@ -41,6 +41,7 @@ void vial_serve(void);         /* returns in guests only */
 void vial_receive(void);       /* wait for the code, write the files, leave the words */
 void vial_end(int status);     /* say that this guest is done, and be gone */
 bool vial_has_session(void);   /* what was received is none to run, but to serve */
+unsigned vial_file_count(void); /* how many files were */
 bool vial_is_rehearsal(void);
 void vial_rehearsed(void);     /* in a rehearsal, does not return */
 const char *vial_session(void); /* the session driver as a program, or NULL */

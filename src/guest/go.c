@@ -255,6 +255,7 @@ static int take_all(struct go_words *ret, struct buf *words, struct input *in, s
 		switch (record.kind) {
 		case GO_FILE:
 			done = take_file(in, record.len, e);
+			ret->file_count++;
 			break;
 		case GO_NAME:
 		case GO_STAGE:
@@ -293,6 +294,7 @@ int go_receive(struct go_words *ret, int control, struct err *e)
 	in.place = AT_FDCWD;
 	in.at = in.end = 0;
 	ret->has_key = ret->is_session = false;
+	ret->file_count = 0;
 	int done = take_all(ret, &words, &in, e);
 	if (in.place >= 0)
 		(void)close(in.place);

@@ -72,6 +72,7 @@ enum { GO_SESSION_FD = 3 };
 struct go_words {
 	char *bytes;
 	size_t len;
+	unsigned file_count; /* written: all that there is in a fresh workspace */
 	bool has_key, is_session;
 	char key[GO_KEY_LEN];
 };

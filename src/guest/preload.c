@@ -37,6 +37,7 @@ static struct pages pages[2]; /* what guests will touch: with a program, with a 
 static int rehearsal = -1;   /* where one tells that; -1: this is none */
 static bool served;          /* whatever fork() was for is done */
 static bool has_session;     /* this guest serves one */
+static unsigned file_count;  /* that came with it */
 static char *session;        /* what does so, as a program */
 static pid_t guest;          /* the process that may say it is done; its own forks may not */
 static char key[GO_KEY_LEN]; /* with which it does, */
@@ -77,6 +78,7 @@ void vial_receive(void)
 	free(words.bytes);
 	served = true; /* also in one that was parked */
 	has_session = words.is_session;
+	file_count = words.file_count;
 	if (has_session) {
 		(void)fcntl(GO_FD, F_SETFD, FD_CLOEXEC); /* its children have no part in it */
 		return;
@@ -86,6 +88,11 @@ void vial_receive(void)
 		return;
 	memcpy(key, words.key, sizeof(key));
 	guest = getpid();
+}
+
+unsigned vial_file_count(void)
+{
+	return file_count;
 }
 
 bool vial_has_session(void)

@@ -19,4 +19,4 @@ void python_prepare(void);
 
 /* In a guest that has its program, or its session's files: CALL_RENAMED when the program will run
  * under the name among the words, CALL_PLAIN when this interpreter is as good as a fresh one. */
-int python_told(bool has_words, bool is_session);
+int python_told(bool has_words, bool is_session, unsigned file_count);

@@ -38,5 +38,7 @@ void python_find_name(void); /* where it keeps what it will run */
 
 /* python_plain.c */
 bool python_note_loaded(void); /* what was loaded since python_loading() */
-bool python_hides_none(void);  /* no file here would be imported in the place of one of those */
-bool python_is_plain(const char *program); /* a fresh interpreter would run it just the same */
+/* No file here would be imported in the place of one of those.  `is_empty`: there is none. */
+bool python_hides_none(bool is_empty);
+/* A fresh interpreter would run it just the same.  `is_alone`: there is no other file beside it. */
+bool python_is_plain(const char *program, bool is_alone);

@@ -83,19 +83,21 @@ static bool set_name(const char *name)
 	return true;
 }
 
-int python_told(bool has_words, bool is_session)
+int python_told(bool has_words, bool is_session, unsigned file_count)
 {
 	char words[PATH_MAX + 2];
 	const char *program = named.usual;
 	int told = 0;
 
 	if (is_session)
-		return python_hides_none() ? CALL_PLAIN : 0;
+		return python_hides_none(file_count == 0) ? CALL_PLAIN : 0;
 	ssize_t n = has_words ? pread(GO_WORDS_FD, words, sizeof(words) - 1, 0) : 0;
 	if (n > 1 && words[0] == GO_NAME) { /* it is the first, if there is one */
 		words[n] = '\0';
 		program = words + 1;
 		told |= set_name(program) ? CALL_RENAMED : 0;
 	}
-	return program && python_is_plain(program) ? told | CALL_PLAIN : told;
+	/* Another name may be that of one of its own modules; the usual one is not. */
+	bool is_alone = file_count == 1 && program == named.usual;
+	return program && python_is_plain(program, is_alone) ? told | CALL_PLAIN : told;
 }

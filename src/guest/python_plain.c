@@ -96,12 +96,12 @@ static bool is_archive(int fd, const struct stat *st)
 	return got < 0 || memmem(tail, (size_t)got, "PK\5\6", 4);
 }
 
-bool python_hides_none(void)
+bool python_hides_none(bool is_empty)
 {
-	return loaded.items && hides_none(".");
+	return loaded.items && (is_empty || hides_none("."));
 }
 
-bool python_is_plain(const char *program)
+bool python_is_plain(const char *program, bool is_alone)
 {
 	auto_close int fd = open(program, O_RDONLY | O_CLOEXEC);
 	char cwd[PATH_MAX], dir[PATH_MAX] = ".";
@@ -111,6 +111,8 @@ bool python_is_plain(const char *program)
 	if (!loaded.items || fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
 	    is_archive(fd, &st) || !getcwd(cwd, sizeof(cwd)) || strcmp(cwd, home) != 0)
 		return false;
+	if (is_alone)
+		return true;
 	if (slash && (size_t)(slash - program) < sizeof(dir))
 		*(char *)mempcpy(dir, program, (size_t)(slash - program)) = '\0';
 	return hides_none(dir);

@@ -700,16 +700,18 @@ static int start_watching(struct run *run, struct err *e)
 	if (loop_set_timer(loop, &run->wall, GIVE_MAX_US, e) < 0)
 		return -1;
 	bool stdin_waits = feed(run); /* a short input is there before its reader */
-	int waits = send_go(run, e);
-	if (waits < 0 || (stdin_waits && loop_watch(loop, &run->in, EPOLLOUT, e) < 0))
-		return -1;
-	if (waits && loop_watch(loop, &run->control, EPOLLIN | EPOLLOUT, e) < 0)
+	if (stdin_waits && loop_watch(loop, &run->in, EPOLLOUT, e) < 0)
 		return -1;
 	/* Each line that is read as it comes delays the program that writes it. */
 	if (run->events.on_output ? watch_output(run, e) < 0
 				  : loop_set_timer(loop, &run->late, LATE_US, e) < 0)
 		return -1;
-	return loop_watch(loop, &run->err, EPOLLIN, e);
+	if (loop_watch(loop, &run->err, EPOLLIN, e) < 0)
+		return -1;
+	int waits = send_go(run, e); /* last: it often gets the processor that we are on */
+	if (waits < 0)
+		return -1;
+	return waits ? loop_watch(loop, &run->control, EPOLLIN | EPOLLOUT, e) : 0;
 }
 
 static int begin(struct occupant *t, struct sandbox *box, struct err *e)
