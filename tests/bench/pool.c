@@ -175,13 +175,13 @@ int main(int argc, char **argv)
 	static struct bench b = { .stage.on_due = on_stage };
 	struct err e;
 
-	if (argc < 5)
+	if (argc < 6)
 		return 2;
 	b.length_us = read_length(argv[3]);
 	b.samples = calloc(SAMPLES_MAX, sizeof(*b.samples));
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		b.clients[i] = (struct client){ .bench = &b, .pause.on_due = on_pause_over };
-	name_environments(&b, argc - 4, argv + 4);
+	name_environments(&b, argc - 5, argv + 5);
 	if (!b.samples || !b.environments.items ||
 	    vial_open(&b.host, argv[3], (struct vial_error *)&e) < 0 ||
 	    loop_create(&b.loop, &e) < 0)
