@@ -10,6 +10,7 @@
 
 static int wait_for_code(void)
 {
+	python_renew();
 	vial_receive();
 	bool has_words = fcntl(GO_WORDS_FD, F_GETFD) >= 0;
 	return python_told(has_words, vial_has_session(), vial_file_count()) | (has_words ? CALL_HAS_WORDS : 0) |
@@ -26,7 +27,7 @@ __attribute__((visibility("default"))) int getpriority(__priority_which_t which,
 		python_loading();
 		break;
 	case CALL_PREPARE:
-		python_prepare();
+		answer = python_prepare();
 		break;
 	case CALL_SERVE:
 		vial_serve();

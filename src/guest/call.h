@@ -13,7 +13,8 @@
  * such a number.  The scripts have these, too.
  */
 enum call {
-	/* In the zygote, before its fork(): what has to be done once for all its guests. */
+	/* In the zygote, before its fork(): what has to be done once for all its guests.  Answers
+	 * with call_prepared. */
 	CALL_PREPARE = 0x76696100,
 	/* In the zygote, as its fork(): but the interpreter does not know that it was one, and runs
 	 * none of the functions that others asked it to run then. */
@@ -26,6 +27,10 @@ enum call {
 	CALL_AFRESH = 0x76696102,
 	/* In a rehearsal of a session, as its last step: that is over. */
 	CALL_REHEARSED = 0x76696105,
+};
+
+enum call_prepared {
+	CALL_RENEWS = 1, /* numpy's generator is drawn anew by us, in each guest */
 };
 
 enum call_told {

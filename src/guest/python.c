@@ -475,13 +475,8 @@ static bool note_modules(void)
 	return true;
 }
 
-void python_prepare(void)
+static void prepare_end(void)
 {
-	if (!python_find())
-		return;
-	python_set_arenas();
-	if (!python_note_loaded())
-		return;
 	zygote.run_exitfuncs = attribute_of("atexit", "_run_exitfuncs");
 	zygote.thread_count = attribute_of("_thread", "_count");
 	zygote.collect = attribute_of("gc", "collect");
@@ -493,12 +488,24 @@ void python_prepare(void)
 	for (size_t i = 0; i < 2; i++)
 		zygote.list_sizes[i] = zygote.lists[i] ? py.PyList_Size(zygote.lists[i]) : 0;
 	zygote.libraries = libraries();
-	python_find_name();
-	thaw_main();
 	if (!zygote.run_exitfuncs || !zygote.thread_count || !zygote.collect || !zygote.unfreeze ||
 	    zygote.exits < 0 || !note_modules() ||
 	    patch_in(&at_finalize, (void *)py.Py_FinalizeEx, (void (*)(void))finalize_instead) < 0)
 		return;
 	if (patch_in(&at_exit, (void *)py.Py_Exit, (void (*)(void))exit_instead) < 0)
 		patch_out(&at_finalize);
+}
+
+int python_prepare(void)
+{
+	if (!python_find())
+		return 0;
+	python_set_arenas();
+	int prepared = python_find_generator() ? CALL_RENEWS : 0;
+	if (!python_note_loaded())
+		return prepared;
+	python_find_name();
+	thaw_main();
+	prepare_end();
+	return prepared;
 }

@@ -15,7 +15,10 @@
 /* In a zygote, before its boot script loads anything, and when all is loaded.  Nothing is done
  * where there is no CPython, or none that we know how to help. */
 void python_loading(void);
-void python_prepare(void);
+int python_prepare(void); /* CALL_RENEWS, or 0 */
+
+/* In a guest, before it has its program: numpy's random numbers are its own. */
+void python_renew(void);
 
 /* In a guest that has its program, or its session's files: CALL_RENAMED when the program will run
  * under the name among the words, CALL_PLAIN when this interpreter is as good as a fresh one. */

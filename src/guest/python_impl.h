@@ -36,6 +36,9 @@ void python_set_arenas(void);
 /* python_name.c */
 void python_find_name(void); /* where it keeps what it will run */
 
+/* python_random.c */
+bool python_find_generator(void); /* in the zygote: whether python_renew() can do it */
+
 /* python_plain.c */
 bool python_note_loaded(void); /* what was loaded since python_loading() */
 /* No file here would be imported in the place of one of those.  `is_empty`: there is none. */

@@ -19,6 +19,7 @@ HERE = os.path.dirname(__file__)
 
 # getpriority() is ours as well (guest/call.h); these are no priorities.
 PREPARE, WAIT, AFRESH, LOADING, SERVE, REHEARSED = range(0x76696100, 0x76696106)
+RENEWS = 1
 HAS_WORDS, RENAMED, PLAIN, SESSION, REHEARSAL = 1, 2, 4, 8, 16
 
 CONTROL_FD, WORDS_FD = 1000, 1001  # guest/go.h
@@ -34,9 +35,10 @@ COMMON = """abc argparse ast base64 bisect calendar collections collections.abc 
 # Variables that are read when an interpreter or a library starts: a run that sets one is not warm.
 STARTERS = ("PYTHON", "LD_", "LC_", "LANG", "GLIBC_", "MALLOC_", "OPENSSL_", "MPL")
 
-# What these want to be done after a fork is for other threads, of which there are none, or done by
-# renew(): Python need not know that there was one, and touches far less memory.
-FORK_SAFE = ("asyncio.events", "concurrent.futures.thread", "logging", "random", "threading")
+# What these want to be done after a fork is for other threads, or for fonts in use, of which there
+# are none, or done by renew(): Python need not know that there was one, and touches far less memory.
+FORK_SAFE = ("asyncio.events", "concurrent.futures.thread", "logging", "matplotlib.font_manager", "random",
+             "threading")
 
 
 # ---- the zygote ------------------------------------------------------------------------------
@@ -119,14 +121,14 @@ def wait_for_program(path):
     os.dup2(channel, CONTROL_FD, inheritable=False)
     os.close(channel)
     os.environ["VIAL_RECEIVES"] = "1"
-    posix.getpriority(PREPARE, 0)
+    prepared = posix.getpriority(PREPARE, 0)
     if strangers <= set(FORK_SAFE):
         posix.getpriority(SERVE, 0)
         sys.modules["random"].seed()
     elif posix.fork() != 0:
         os._exit(125)
     try:
-        become_guest(path)
+        become_guest(path, prepared)
     except BaseException as why:  # it must not go on as something else
         fail(("%s: %s" % (type(why).__name__, why)).encode()[:240])
     raise ImportError
@@ -142,9 +144,9 @@ def fail(text):
 
 # ---- a guest ---------------------------------------------------------------------------------
 
-def become_guest(path):
+def become_guest(path, prepared):
     del os.environ["VIAL_RECEIVES"]
-    renew()
+    renew(prepared)
     told = posix.getpriority(WAIT, 0)
     if not told & PLAIN or (told & SESSION and not session):
         posix.getpriority(AFRESH, 0)
@@ -169,7 +171,7 @@ def rehearse():
     return driver.detach()
 
 
-def renew():
+def renew(prepared):
     """What was drawn in the zygote is not every guest's.  Much of the library sees to itself."""
     modules = sys.modules
     modules["threading"].main_thread()._set_native_id()
@@ -179,7 +181,7 @@ def renew():
         modules["multiprocessing.process"].current_process().authkey = os.urandom(32)
     if "_ssl" in modules:
         modules["_ssl"].RAND_add(os.urandom(32), 32.0)
-    if "numpy.random" in modules:
+    if "numpy.random" in modules and not prepared & RENEWS:
         modules["numpy.random"].seed()
 
 
