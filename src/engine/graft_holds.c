@@ -172,7 +172,9 @@ static int ask_memory(struct holds *h, int root, int maps, struct err *e)
 		q.vma_name_addr = (uintptr_t)name;
 		if (SYS(ioctl, maps, PROCMAP_QUERY, &q) < 0)
 			break;
-		const struct shared_memory m = { q.vma_start, q.vma_end, q.inode,
+		const struct shared_memory m = { q.vma_start,
+						 q.vma_end,
+						 q.inode,
 						 q.vma_flags & PROCMAP_QUERY_VMA_WRITABLE,
 						 q.vma_flags & PROCMAP_QUERY_VMA_EXECUTABLE,
 						 q.vma_name_size ? name : "anonymous" };

@@ -13,8 +13,8 @@ static int wait_for_code(void)
 	python_renew();
 	vial_receive();
 	bool has_words = fcntl(GO_WORDS_FD, F_GETFD) >= 0;
-	return python_told(has_words, vial_has_session(), vial_file_count()) | (has_words ? CALL_HAS_WORDS : 0) |
-	       (vial_has_session() ? CALL_SESSION : 0) |
+	return python_told(has_words, vial_has_session(), vial_file_count()) |
+	       (has_words ? CALL_HAS_WORDS : 0) | (vial_has_session() ? CALL_SESSION : 0) |
 	       (vial_is_rehearsal() ? CALL_REHEARSAL : 0);
 }
 

@@ -81,8 +81,8 @@ void python_renew(void)
 	if (!generator)
 		return;
 	for (size_t have = 0; have < sizeof(generator->key);) {
-		ssize_t n = getrandom((char *)generator->key + have,
-				      sizeof(generator->key) - have, 0);
+		ssize_t n =
+			getrandom((char *)generator->key + have, sizeof(generator->key) - have, 0);
 		if (n < 0 && errno != EINTR)
 			_exit(125); /* never with what others have */
 		have += n > 0 ? (size_t)n : 0;

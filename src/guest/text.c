@@ -88,10 +88,10 @@ void text_gather(void)
 	for (size_t i = 0; i < count; i++) {
 		const struct run *run = &runs[i];
 		uintptr_t start = first_huge(run->start), end = run->end & ~(uintptr_t)(HUGE - 1);
-		/* Constants become executable with the code between them, which makes one mapping of
-		 * three.  To those who run here that gives nothing that they could not have. */
-		if (!run->has_code || mprotect((void *)run->start, run->end - run->start,
-					       PROT_READ | PROT_EXEC) < 0)
+		/* Constants become executable with the code between them, which makes one mapping
+		 * of three.  To those who run here that gives nothing that they could not have. */
+		if (!run->has_code ||
+		    mprotect((void *)run->start, run->end - run->start, PROT_READ | PROT_EXEC) < 0)
 			continue;
 		if (start < end)
 			move_to_huge_pages(start, end - start);
