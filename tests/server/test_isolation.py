@@ -136,3 +136,30 @@ class Memory(daemon.Case):
         self.run_ok("true", "sh") # others are armed now
         self.assertTrue(daemon.wait_until(lambda: len(self.owners()) == 4))
         self.assertEqual(self.owners(), [0] * 4)
+
+
+class Numpy(daemon.Case):
+    """Its generator is drawn anew by us (src/guest/python_random.c), and is numpy's own from then on."""
+
+    CODE = """import numpy, json
+seen = [numpy.random.randint(1 << 62), numpy.random.random(), numpy.random.randn(), numpy.random.get_state()[1].tolist()]
+numpy.random.seed(1)
+print(json.dumps(seen + [numpy.random.random(), numpy.random.randn()]))"""
+
+    def setUp(self):
+        there = [item["name"] for item in self.daemon.ask("GET", "/v1/environments")[1]["environments"]]
+        if "python-data" not in there:
+            self.skipTest("the environment python-data is not built")
+
+    def draw(self):
+        status, answer, _ = self.daemon.ask("POST", "/v1/runs", {"environment": "python-data", "code": self.CODE})
+        self.assertEqual(status, 200, answer)
+        return json.loads(answer["result"]["stdout"])
+
+    def test_its_random_numbers_are_each_guests_own(self):
+        found = [self.draw() for _ in range(12)]
+        for column in range(4):
+            self.assertEqual(len({json.dumps(row[column]) for row in found}), len(found), column)
+
+    def test_a_seed_gives_what_it_gives_elsewhere(self):
+        self.assertEqual(self.draw()[4:], [0.417022004702574, -0.8021728386486427])

@@ -1,6 +1,7 @@
 #include "guest/shared.h"
 
 #include "base/own.h"
+#include "child.h"
 #include "test.h"
 
 #include <stdbool.h>
@@ -15,17 +16,6 @@ static char *map_shared(int access, int fd, size_t len)
 	void *at = mmap(NULL, len, access, MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
 
 	return at == MAP_FAILED ? NULL : at;
-}
-
-/* In a process of its own, whose memory is not that of other tests. */
-static int in_child(bool (*fine)(void))
-{
-	pid_t pid = fork();
-	int status = -1;
-
-	if (pid == 0)
-		_exit(fine() ? 0 : 1);
-	return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
 /* Whether a fork sees what is written here after it. */
