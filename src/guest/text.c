@@ -6,7 +6,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { HUGE = 2 << 20, RUNS_MAX = 1024 };
+enum {
+	HUGE = 2 << 20,
+	RUNS_MAX = 1024,
+	COPIED_MAX = 8 << 20, /* which is the interpreter itself: programs come before libraries */
+};
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
@@ -83,7 +87,7 @@ static void move_to_huge_pages(uintptr_t start, size_t len)
 void text_gather(void)
 {
 	struct run runs[RUNS_MAX];
-	size_t count = find_runs(runs);
+	size_t count = find_runs(runs), copied = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct run *run = &runs[i];
@@ -93,7 +97,9 @@ void text_gather(void)
 		if (!run->has_code ||
 		    mprotect((void *)run->start, run->end - run->start, PROT_READ | PROT_EXEC) < 0)
 			continue;
-		if (start < end)
+		if (start < end && end - start <= COPIED_MAX - copied) {
+			copied += end - start;
 			move_to_huge_pages(start, end - start);
+		}
 	}
 }
