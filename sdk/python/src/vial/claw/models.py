@@ -9,6 +9,7 @@ from typing import Any, Dict, Optional
 logger = logging.getLogger(__name__)
 
 TIMEOUT_MAX_S = 30
+OUTPUT = "16m"  # whoever wants less cuts it
 
 
 @dataclass
@@ -33,7 +34,8 @@ class ResourceLimits:
 
     def to_vial(self) -> Dict[str, Any]:
         """As vial's limits.  Swap is always off there; shares weigh nothing beside a quota."""
-        limits: Dict[str, Any] = {"memory": self.memory_limit, "timeout": self.timeout_seconds}
+        limits: Dict[str, Any] = {"memory": self.memory_limit, "timeout": self.timeout_seconds,
+                                  "output": OUTPUT}
         if self.pids_limit > 0:  # Docker: 0 and -1 are no limit; here, the usual one
             limits["processes"] = self.pids_limit
         if self.cpu_quota > 0 and self.cpu_period > 0:  # Docker: -1 is no quota

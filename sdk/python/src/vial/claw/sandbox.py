@@ -207,6 +207,10 @@ def _checked(code: str, files: Files) -> Dict[str, Union[str, bytes]]:
             raise _BadFile("%s must be str or bytes, not %s" % (name, type(content).__name__))
         folders = [part for part in parts[:-1] if part not in ("", ".")]
         made["/".join([*folders, parts[-1]])] = content
+    for name in made:
+        for place, char in enumerate(name):
+            if char == "/" and name[:place] in made:
+                raise _BadFile("%s is a file, and cannot hold %s" % (name[:place], name))
     return made
 
 
