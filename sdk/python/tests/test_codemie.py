@@ -69,7 +69,7 @@ def test_a_user_has_a_directory():
 
 def left(one):
     """What is in the user's directory."""
-    root = SandboxSessionManager().directory(one._get_user_workdir())
+    root = SandboxSessionManager().directory(one._get_user_workdir(), one.user_id)
     return {os.path.relpath(os.path.join(folder, name), root): open(os.path.join(folder, name), "rb").read()
             for folder, _, names in os.walk(root) for name in names if "__pycache__" not in folder}
 
@@ -304,6 +304,19 @@ def test_executors():
         aged = name
     assert CodeExecutorTool(None, config=config).execute("print(1)") == "1"
     assert aged not in manager._sessions
+
+
+def test_ids_that_are_written_alike_are_not_one_user():
+    tool(user="a/b").execute("open('s', 'w').write('1')")
+    with pytest.raises(ToolException, match="FileNotFoundError"):
+        tool(user="a_b").execute("open('s')")
+
+
+def test_executors_are_closed_in_the_middle():
+    manager = SandboxSessionManager()
+    with manager.lease(CodeExecutorConfig()):
+        manager.close_all()
+    assert tool().execute("print(1)") == "1"
 
 
 def test_many_users_on_few_executors():

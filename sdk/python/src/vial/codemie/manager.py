@@ -35,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 ENVIRONMENTS = ("codemie", "python-data", "python")
 STORAGE = "1g"
+OUTPUT = "16m"  # whoever wants less cuts it
 GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest")
 INSIDE = "/opt/vial"  # where code finds what is in GUEST
 FONTS = ".matplotlib"  # in a user's directory
@@ -68,7 +69,7 @@ class ExecutorSession:
         options: Dict[str, Any] = {
             "environment": environment, "timeout": config.execution_timeout,
             "limits": {"memory": config.memory_limit, "cpus": config.cpu_limit,
-                       "workspace": STORAGE}}
+                       "workspace": STORAGE, "output": OUTPUT}}
         if not self._client.is_local:
             trial = Trial(self._client, code, directory, options)
             if not trial.is_whole:
@@ -160,21 +161,21 @@ class SandboxSessionManager:
             ToolException: none became free within `default_timeout`.
         """
         config = config or self._config
-        session = self._take(config)
+        session, lock = self._take(config)
         try:
             yield session
         finally:
             with self._changed:
-                self._get_or_create_lock(session.pod_name).release()
+                lock.release()  # the one taken: close_all() may have forgotten it meanwhile
                 self._changed.notify()
 
-    def _take(self, config: CodeExecutorConfig) -> ExecutorSession:
+    def _take(self, config: CodeExecutorConfig) -> Tuple[ExecutorSession, threading.Lock]:
         deadline = time.monotonic() + config.default_timeout
         with self._changed:
             while True:
                 session = self._take_free(config) or self._take_new(config)
                 if session is not None:
-                    return session
+                    return session, self._get_or_create_lock(session.pod_name)
                 left = deadline - time.monotonic()
                 if left <= 0:
                     most = config.max_pod_pool_size
@@ -225,12 +226,17 @@ class SandboxSessionManager:
 
     # ---- users ----
 
-    def directory(self, workdir: str) -> str:
-        """Where on this machine a working directory lies."""
+    def directory(self, workdir: str, user_id: str = "") -> str:
+        """Where on this machine a user's working directory lies.
+
+        By the id as it was given: `a/b` and `a_b` work in directories of one name, and must not
+        find each other's files there.
+        """
         with self._changed:
             if self._root is None:
                 self._root = tempfile.mkdtemp(prefix="vial-codemie-")
-            path = os.path.join(self._root, hashlib.sha256(workdir.encode()).hexdigest()[:32])
+            whose = repr((workdir, user_id)).encode("utf-8", "backslashreplace")
+            path = os.path.join(self._root, hashlib.sha256(whose).hexdigest()[:32])
             os.makedirs(path, mode=0o755, exist_ok=True)
             return path
 

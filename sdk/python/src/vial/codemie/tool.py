@@ -107,7 +107,7 @@ class CodeExecutorTool:
         paths = check_export_paths(export_files, workdir)
         manager = SandboxSessionManager(self.config)
         with manager.lease(self.config) as session:
-            directory = manager.directory(workdir)
+            directory = manager.directory(workdir, self.user_id)
             upload(self.input_files, directory, self.file_repository)
             self._check(session, code)
             result = session.run(code, self.config, workdir, directory,

@@ -45,8 +45,9 @@ def _upload_one(file: FileObject, directory: str, repository: Any) -> Optional[s
     try:
         content = file.bytes_content()
         if content is None:
-            stored = repository.read_file(file_name=file.name, owner=file.owner,
-                                          mime_type=file.mime_type)
+            read = getattr(repository, "read_file", None)  # who only stores exports has none
+            stored = read(file_name=file.name, owner=file.owner, mime_type=file.mime_type) \
+                if read is not None else None
             content = stored.bytes_content() if stored is not None else None
         if content is None:
             logger.warning("Skipped a file without content: %s", file.name)
