@@ -14,9 +14,11 @@ from vial.codemie import (
     SandboxSessionManager,
     SecurityIssueSeverity,
     ToolException,
+    get_codemie_security_policy,
     get_restricted_module_names,
 )
 from vial.codemie import yaml_subset as yaml
+from vial.codemie.check import find_violations
 from vial.codemie.copies import will_do
 
 
@@ -214,7 +216,10 @@ def test_exports():
     "import os", "import json, os", "import os;x=1", "import \\\n  os", 'x="#"; import os',
     "s='\\'\\'\\''\nimport os\nt='\\'\\'\\''", "__import__('os')", "from os import path", "e = eval\ne('1')",
     "import builtins\nbuiltins.exec('1')", "import urllib.request", "getattr(__builtins__, 'eval')",
-    "x = = 1"])
+    "x = = 1", "def f(eval): pass\neval('1')", "if 0: eval = None\neval('1')",
+    "class A:\n    def exec(self): pass\nexec('1')", "def f(eval=eval('1')): pass",
+    "eval('1')\ndef eval(x): pass", "eval = 1\ndel eval\neval('1')", "[0 for eval in '']\neval('1')",
+    "if 0:\n    from re import compile\ncompile('1', '', 'eval')"])
 def test_what_the_policy_refuses(code):
     with pytest.raises(ToolException, match=r"^Code failed security validation \(\d+ violation\(s\) detected\):\n  • \["):
         tool().execute(code)
@@ -222,7 +227,9 @@ def test_what_the_policy_refuses(code):
 
 @pytest.mark.parametrize("code", [
     "print('import os')", '"""import os"""', "# import os", "import re\nre.compile('x')",
-    "class D:\n    def eval(self, x): return x\nD().eval('1')", "def compile(x): return x\ncompile(1)"])
+    "class D:\n    def eval(self, x): return x\nD().eval('1')", "def compile(x): return x\ncompile(1)",
+    "from re import compile\ncompile('x')", "def f(eval): return eval(1)\nf(str)",
+    "def f():\n    exec = print\n    exec(1)\nf()"])
 def test_what_it_does_not(code):
     tool().execute(code)
 
@@ -317,6 +324,16 @@ def test_executors_are_closed_in_the_middle():
     with manager.lease(CodeExecutorConfig()):
         manager.close_all()
     assert tool().execute("print(1)") == "1"
+
+
+def test_patterns_may_speak_of_strings(tmp_path):
+    path = tmp_path / "policy.yaml"
+    path.write_text("patterns:\n  - pattern: '\"/etc/'\n    description: etc\n    severity: HIGH\n"
+                    "  - pattern: danger\n    description: d\n    severity: HIGH\n")
+    policy = get_codemie_security_policy(SecurityIssueSeverity.LOW, path)
+    assert [v.description for v in find_violations('open("/etc/x")', policy)] == ["etc"]
+    assert not find_violations('# "/etc/\nprint("\u2028 danger")', policy)
+    assert find_violations('x = "\u2028"; danger()', policy)
 
 
 def test_many_users_on_few_executors():

@@ -11,7 +11,7 @@ import io
 import re
 import tokenize
 from dataclasses import dataclass
-from typing import Dict, Iterator, List, Optional, Set, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 from .policy import SecurityIssueSeverity, SecurityPolicy
 
@@ -70,9 +70,10 @@ def _worded(description: str, name: str) -> str:
 def _patterns(code: str, policy: SecurityPolicy) -> Iterator[Found]:
     if not policy.patterns:
         return
-    bare = blank_texts(code)
+    bare, quoted = blank_texts(code), blank_texts(code, strings=False)
     for row in policy.patterns:
-        match = re.search(row.pattern, bare)
+        # Who asks for a quotation mark means what is said in strings.
+        match = re.search(row.pattern, quoted if re.search("[\"']", row.pattern) else bare)
         if match:
             yield bare.count("\n", 0, match.start()) + 1, Violation(row.severity, row.description)
 
@@ -80,16 +81,18 @@ def _patterns(code: str, policy: SecurityPolicy) -> Iterator[Found]:
 class _Names(ast.NodeVisitor):
     """What code imports, and what it uses of modules and builtins.
 
-    A name stands for a builtin unless the code gives it another meaning anywhere.
+    A name stands for a builtin unless it surely means something else where it is used.
     """
 
-    def __init__(self, tree: ast.AST) -> None:
+    def __init__(self, tree: ast.Module) -> None:
         self.imports: List[Tuple[str, int]] = []
         self.uses: List[Tuple[str, int]] = []
         self._means: Dict[str, str] = {}
-        self._bound: Set[str] = set()
+        self._deleted: Set[str] = set()
+        self._locals: List[Set[str]] = []  # of the functions around
         for node in ast.walk(tree):
             self._take(node)
+        self._bound = self._bound_by(tree)
         self.visit(tree)
 
     def _take(self, node: ast.AST) -> None:
@@ -104,12 +107,22 @@ class _Names(ast.NodeVisitor):
                 full = "%s.%s" % (node.module, alias.name)
                 self._means[alias.asname or alias.name] = full
                 self._add(full, node.lineno)
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            self._bound.add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            self._bound.add(node.name)
-        elif isinstance(node, ast.arg):
-            self._bound.add(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del):
+            self._deleted.add(node.id)
+
+    def _bound_by(self, tree: ast.Module) -> Dict[str, int]:
+        """What the module itself gives a meaning, whatever its conditions say, and where."""
+        bound: Dict[str, int] = {}
+        for node in tree.body:
+            if isinstance(node, (*_BLOCKS, ast.Import, ast.ImportFrom, ast.Assign)):
+                for name in _names_of(node) - self._deleted:
+                    bound.setdefault(name, node.end_lineno or node.lineno)
+        return bound
+
+    def _is_builtin(self, node: ast.Name) -> bool:
+        """Whether it may mean the builtin of that name."""
+        return hasattr(builtins, node.id) and not any(node.id in names for names in self._locals) \
+            and self._bound.get(node.id, node.lineno) >= node.lineno
 
     def _add(self, full: str, line: int) -> None:
         self.uses.append((full[len("builtins."):] if full.startswith("builtins.") else full, line))
@@ -123,15 +136,33 @@ class _Names(ast.NodeVisitor):
             return None
         if node.id == "__builtins__" or node.id in self._means:
             return self._means.get(node.id, node.id)
-        return node.id if hasattr(builtins, node.id) and node.id not in self._bound else None
+        return node.id if self._is_builtin(node) else None
 
     def _use(self, node: ast.AST, line: int, suffix: str = "") -> None:
         full = self._full(node)
         if full:
             self._add(full + suffix, line)
 
+    def visit_FunctionDef(self, node: _Function) -> None:
+        arguments = node.args
+        body: List[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else [*node.body]
+        for part in ast.iter_child_nodes(node):
+            if part not in body:  # defaults and decorators are outside
+                self.visit(part)
+        self._locals.append(_names_in(body) | {
+            argument.arg for argument in (*arguments.posonlyargs, *arguments.args,
+                                          *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+            if argument is not None})
+        for part in body:
+            self.visit(part)
+        self._locals.pop()
+
+    visit_AsyncFunctionDef = visit_Lambda = visit_FunctionDef
+
     def visit_Name(self, node: ast.Name) -> None:
         self._use(node, node.lineno)
+        if node.id in self._means and self._is_builtin(node):
+            self._add(node.id, node.lineno)  # where the import was not carried out
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self._use(node, node.lineno)
@@ -142,10 +173,44 @@ class _Names(ast.NodeVisitor):
         self.generic_visit(node)
 
 
-def blank_texts(code: str) -> str:
+_BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_INNER = (*_BLOCKS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_Function = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
+
+
+def _names_of(node: ast.AST) -> Set[str]:
+    """What one statement gives a meaning."""
+    if isinstance(node, _BLOCKS):
+        return {node.name}
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return {alias.asname or alias.name.split(".")[0] for alias in node.names}
+    return _names_in([node])
+
+
+def _names_in(body: Sequence[ast.AST]) -> Set[str]:
+    """What is local to a function: what it binds anywhere, and does not call global."""
+    bound: Set[str] = set()
+    foreign: Set[str] = set()
+    left = list(body)
+    while left:
+        node = left.pop()
+        if isinstance(node, (*_BLOCKS, ast.Import, ast.ImportFrom)):
+            bound |= _names_of(node)
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            bound.add(node.id)
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            foreign.update(node.names)
+        if not isinstance(node, _INNER):
+            left += ast.iter_child_nodes(node)
+    return bound - foreign
+
+
+def blank_texts(code: str, strings: bool = True) -> str:
     """The code without its strings and comments, everything else at its place."""
-    lines = code.splitlines(True)
-    kinds = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", -1)}
+    lines = io.StringIO(code).readlines()  # the tokenizer's lines; splitlines() knows others
+    kinds = {tokenize.COMMENT}
+    if strings:
+        kinds |= {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)}
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
         if token.type not in kinds:
             continue
