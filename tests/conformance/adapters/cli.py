@@ -41,7 +41,9 @@ class Adapter:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             words += ["--file", "%s=%s" % (name, path)]
-        if "stdin" in given:
+        if "memory" in options:
+            words += ["--memory", str(options["memory"])]
+        if "stdin" in given or "stdin" in options:
             words += ["--stdin", "-"]
         return [*words, "-c", given["code"]], env
 
@@ -85,13 +87,13 @@ class Adapter:
 
     def one(self, given, expect, tmp):
         words, env = self.command(given, tmp)
+        text = given.get("stdin", given.get("options", {}).get("stdin", ""))
         start = time.monotonic()
         try:
             if given["command"] == SERVER:
                 return self.check(self.serve(words, env, tmp), time.monotonic() - start, expect)
-            done = subprocess.run(words, env=env, cwd=tmp, input=given.get("stdin", ""), text=True,
-                                  errors="replace", capture_output=True, timeout=PATIENCE_S,
-                                  check=False)
+            done = subprocess.run(words, env=env, cwd=tmp, input=text, text=True, errors="replace",
+                                  capture_output=True, timeout=PATIENCE_S, check=False)
         except (OSError, subprocess.TimeoutExpired) as problem:
             return [str(problem)]
         return self.check(done, time.monotonic() - start, expect)

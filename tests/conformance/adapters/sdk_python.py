@@ -113,20 +113,23 @@ class Helpers:
     def host_var(self, name):
         return self.trial.builder.scope[name]
 
-    async def gather(self, calls):
+    async def gather(self, *calls):
+        calls = calls[0] if len(calls) == 1 and not is_call(calls[0]) else calls
         return await asyncio.gather(*[self.trial.call(
             call if isinstance(call, dict) else {"call": call[0], "args": call[1:]})
             for call in calls])
 
     async def parallel_execute(self, calls, workers=4):
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(lambda args: self.object.execute(*args), calls))
+            return list(pool.map(lambda given: spread(self.object.execute, given), calls))
 
-    async def bench_execute(self, *args, runs=20):
+    async def bench_execute(self, *args, runs=20, n=None, **kwargs):
+        if args and isinstance(args[-1], int):
+            *args, runs = args
         seconds = []
-        for _ in range(runs):
+        for _ in range(n or runs):
             start = time.monotonic()
-            self.object.execute(*args)
+            self.object.execute(*args, **kwargs)
             seconds.append(time.monotonic() - start)
         return seconds
 
@@ -146,8 +149,8 @@ class Helpers:
     def limits(self):
         return self.object.limits
 
-    def new_limits(self, **kwargs):
-        return self.trial.module.ResourceLimits(**kwargs)
+    def new_limits(self, *args, **kwargs):
+        return self.trial.module.ResourceLimits(*args, **kwargs)
 
     # seed 3
 
@@ -182,6 +185,7 @@ class Helpers:
         return self.object.config
 
     def config_with_env(self, *given, **variables):
+        variables.update(variables.pop("env", {}))
         for more in given:
             variables.update(more)
         with environment(variables, complete=False):
@@ -196,11 +200,10 @@ class Helpers:
     def execute_as(self, user_id, *args, **kwargs):
         return self._as(user_id).execute(*args, **kwargs)
 
-    def parallel_execute_as(self, calls):
-        def execute(call):
-            return self.execute_as(**call) if isinstance(call, dict) else self.execute_as(*call)
+    def parallel_execute_as(self, *given, calls=None):
+        calls = calls or (given[0] if len(given) == 1 else given)
         with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
-            return list(pool.map(execute, calls))
+            return list(pool.map(lambda call: spread(self.execute_as, call), calls))
 
     def repository_last(self):
         return self.trial.repository.written[-1]
@@ -246,10 +249,23 @@ class Helpers:
         for session in list(self._manager()._sessions.values()):
             session.close()
 
-    def age_session(self, seconds=301):
+    def age_session(self, *args, seconds=301):
+        seconds = next((one for one in args if isinstance(one, (int, float))), seconds)
         stamps = self._manager()._session_timestamps
         for name in stamps:
             stamps[name] -= seconds
+
+
+def spread(function, given):
+    """Call it with what a case gives: arguments in order, by name, or both."""
+    if isinstance(given, dict) and set(given) <= {"call", "args", "kwargs"}:
+        return function(*given.get("args", []), **given.get("kwargs", {}))
+    return function(**given) if isinstance(given, dict) else \
+        function(given) if isinstance(given, str) else function(*given)
+
+
+def is_call(given):
+    return isinstance(given, dict) or (bool(given) and isinstance(given[0], str))
 
 
 @contextlib.contextmanager
@@ -321,13 +337,17 @@ def each(check):
     return checked
 
 
+def listed(words):
+    return [words] if isinstance(words, str) else words
+
+
 def contains(value, words):
-    return ["is %s, lacks %r" % (short(text_of(value), 400), word) for word in words
+    return ["is %s, lacks %r" % (short(text_of(value), 400), word) for word in listed(words)
             if word not in text_of(value)]
 
 
 def lacks(value, words):
-    return ["is %s, contains %r" % (short(text_of(value), 400), word) for word in words
+    return ["is %s, contains %r" % (short(text_of(value), 400), word) for word in listed(words)
             if word in text_of(value)]
 
 
@@ -360,6 +380,10 @@ def in_range(value, bounds):
         ["is %s, expected %s" % (value, bounds)]
 
 
+def has_length(value, want):
+    return in_range(len(value), want) if isinstance(want, dict) else equal(len(value), want)
+
+
 def decimals(value, count):
     return [] if round(value, count) == value else ["is %r, has more decimals" % value]
 
@@ -372,7 +396,7 @@ def has_content(value, want):
 CHECKS = {
     "returns": equal, "returns_in": one_of, "returns_regex": matches,
     "returns_not_regex": differs, "returns_contains": contains, "returns_not_contains": lacks,
-    "returns_len": lambda value, want: equal(len(value), want),
+    "returns_len": has_length,
     "returns_max": lambda value, want: [] if value <= want else ["is %s" % value],
     "returns_map": each(equal), "returns_map_regex": each(matches), "returns_has": has,
     "returns_lacks": has_not, "returns_field": columns, "returns_keys_of_items": keys_of_items,
@@ -416,7 +440,8 @@ class Trial:
     async def call(self, step):
         args, kwargs = self.builder.make([step.get("args", []), step.get("kwargs", {})])
         name = step["call"]
-        function = getattr(self.helpers, name, None) or getattr(self.object, name)
+        function = getattr(self.helpers, name, None) or getattr(self.object, name, None) or \
+            getattr(self.module, name)
         value = function(*args, **kwargs)
         value = await value if inspect.isawaitable(value) else value
         if type(value).__name__ == "ExecutionResult":
@@ -426,12 +451,14 @@ class Trial:
     async def run(self):
         wrong = []
         try:
-            self.object = self.construct()
             for number, step in enumerate(self.given["steps"]):
                 want = self.expect["steps"][number]
                 start = time.monotonic()
                 value, raised = None, None
                 try:
+                    if self.object is None:  # what the constructor raises, the step does
+                        self.object = self.construct()
+                        start = time.monotonic()
                     value = await self.call(step)
                 except Exception as why:  # pylint: disable=broad-except
                     raised = why
@@ -446,7 +473,7 @@ class Trial:
         self.helpers.leases.close()
         if hasattr(self.object, "aclose"):
             await self.object.aclose()
-        if self.given["class"] == "CodeExecutorTool":
+        if self.given["class"] == "CodeExecutorTool" and self.object is not None:
             self.module.SandboxSessionManager().close_all()
 
     # ---- what is expected ----
