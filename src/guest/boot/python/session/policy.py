@@ -410,6 +410,7 @@ PROCESSES = frozenset("""subprocess.Popen os.system os.exec os.fork os.forkpty o
     os.startfile pty.spawn""".split())
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 EACCES, EPERM = 13, 1
+OURS = os.path.dirname(__file__)  # an await needs asyncio, whatever the program may import
 
 
 def _is_under(path, folders):
@@ -424,6 +425,7 @@ class Guard:
         self.policy = None
         self._import = builtins.__import__
         self._import_module = importlib.import_module
+        self._import_again = importlib.__import__  # the same in Python, and another object
         self._reload = importlib.reload
         self._has_hook = False
         here = os.getcwd()
@@ -440,6 +442,7 @@ class Guard:
         guards = self.policy is not None and self.policy.guards_imports()
         builtins.__import__ = self._guarded_import if guards else self._import
         importlib.import_module = self._guarded_import_module if guards else self._import_module
+        importlib.__import__ = self._guarded_import if guards else self._import_again
         importlib.reload = self._guarded_reload if guards else self._reload
         if self.policy is not None and not self._has_hook \
                 and not (self.policy.files and self.policy.processes):
@@ -455,7 +458,8 @@ class Guard:
     def _is_library(self, frame):
         """Whether it is a library that imports: what libraries need is not the program's doing."""
         name = frame.f_code.co_filename
-        return name.startswith("<frozen ") or _is_under(name, self._libraries)
+        return name.startswith("<frozen ") or _is_under(name, self._libraries) \
+            or os.path.dirname(name) == OURS
 
     def _refuse(self, module):
         policy = self.policy
