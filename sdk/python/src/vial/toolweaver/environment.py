@@ -185,18 +185,19 @@ class SandboxEnvironment:
         if self.limits.seconds <= 0:  # no time at all
             return Result("timed_out", None, "", "", timed_out=True)
         given = _Given(names or {}, len(self._callbacks))
-        self._callbacks = {**self._callbacks, **given.callbacks}  # names stay, as all state does
+        callbacks = {**self._callbacks, **given.callbacks}
         for name in (*given.data, *given.expressions):
-            self._callbacks.pop(name, None)
+            callbacks.pop(name, None)
+        self._callbacks = callbacks  # names stay, as all state does; those of a call are its own
         for attempt in (1, 2):
             session = await self._ready()
             try:
                 if given.expressions:
                     await session.run(given.program(), mode="script", name="<globals>", policy=None,
-                                      callbacks=self._callbacks, timeout=OURS_S)
+                                      callbacks=callbacks, timeout=OURS_S)
                 result = await run_or_interrupt(
                     session, code, mode="function", name=STEP, globals=given.data,
-                    callbacks=self._callbacks,
+                    callbacks=callbacks,
                     calls_max=self.limits.max_tool_calls, policy=self._policy(),
                     value_max=VALUE_MAX, timeout=self.limits.seconds)
                 break
