@@ -150,6 +150,8 @@ class Helpers:
         return self.object.limits
 
     def new_limits(self, *args, **kwargs):
+        if len(args) == 1 and isinstance(args[0], dict):
+            args, kwargs = (), {**args[0], **kwargs}
         return self.trial.module.ResourceLimits(*args, **kwargs)
 
     # seed 3
