@@ -89,9 +89,19 @@ class PythonSandboxEnv:
         """
         if self._session is not None:
             return
+        # Not wait_for(), which may lose the end of the time to a cancellation further down.
+        opening = asyncio.ensure_future(self._open())
         try:
-            await asyncio.wait_for(self._open(), self.start_timeout)
-        except (asyncio.TimeoutError, errors.VialError) as why:
+            done, _ = await asyncio.wait([opening], timeout=self.start_timeout)
+            if not done:
+                raise asyncio.TimeoutError
+            await opening
+        except (asyncio.TimeoutError, asyncio.CancelledError, errors.VialError) as why:
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
+            await self.aclose()  # it may have come late
+            if isinstance(why, asyncio.CancelledError):
+                raise
             raise RuntimeError("Sandbox did not become ready within %ss.\n%s"
                                % (self.start_timeout, why)) from why
 
