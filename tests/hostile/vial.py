@@ -16,6 +16,7 @@ import time
 HELLO = {
     "python": 'print("hi")',
     "bash": "echo hi",
+    "ruby": 'puts "hi"',
     "javascript": 'console.log("hi")',
     "c": '#include <stdio.h>\nint main(void) { puts("hi"); return 0; }\n',
 }
