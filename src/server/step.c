@@ -536,6 +536,17 @@ static void on_result(struct step *step, const struct driver_message *m)
 	finish(step, &end);
 }
 
+/* Some interpreters die of an allocation that was refused, and have no driver left to say so. */
+static bool died_of_memory(const struct step *step)
+{
+	const struct runtime *rt = step->session->environment->tool.runtime;
+	const struct buf *err = &step->out[1];
+	struct exception read = { .line = 0 };
+
+	return !err->dropped && rt->read_error && rt->read_error(&read, buf_str(err), err->len) &&
+	       exception_is_memory(&read);
+}
+
 void step_died(struct step *step, const struct live_end *dead)
 {
 	bool was_killed = dead->oom && (!step->session->options.rewind ||
@@ -551,7 +562,7 @@ void step_died(struct step *step, const struct live_end *dead)
 		end.outcome = VIAL_TIMED_OUT;
 	else if (step->is_cancelled)
 		end.outcome = VIAL_CANCELLED;
-	else if (was_killed && dead->exit_code != 0)
+	else if (dead->exit_code != 0 && (was_killed || died_of_memory(step)))
 		end.outcome = VIAL_OUT_OF_MEMORY;
 	else if (dead->exit_code >= 0)
 		end.outcome = VIAL_EXITED;
