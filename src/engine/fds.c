@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int close_between(int first, int last, struct err *e)
@@ -32,6 +33,22 @@ int fds_close_except(int first, int *keep, size_t count, struct err *e)
 		first = keep[i] + 1;
 	}
 	return close_between(first, INT_MAX, e);
+}
+
+/* As /dev/stdin and its like a guest opens its streams again, with a uid of its own.  Nobody else
+ * could: a pipe has no name but in /proc of those who have it. */
+int fds_open_stream(int *ret_ours, int *ret_theirs, bool we_read, struct err *e)
+{
+	int fds[2];
+
+	if (SYS(pipe2, fds, O_CLOEXEC) < 0)
+		return err_sys(e, "pipe");
+	*ret_ours = fds[we_read ? 0 : 1];
+	*ret_theirs = fds[we_read ? 1 : 0];
+	if (SYS(fchmod, *ret_theirs, we_read ? 0622 : 0644) < 0 ||
+	    SYS(fcntl, *ret_ours, F_SETFL, O_NONBLOCK) < 0)
+		return err_sys(e, "pipe");
+	return 0;
 }
 
 int fds_place_stdio(const int stdio[3], struct err *e)

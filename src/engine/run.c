@@ -3,6 +3,7 @@
 #include "base/own.h"
 #include "base/sys.h"
 #include "engine/census.h"
+#include "engine/steps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -395,19 +396,6 @@ static void account(struct run *r)
 	run_account(&r->end, known ? &usage : NULL, r->spec->limits);
 }
 
-static int open_pipe(int *ours, int *theirs, bool we_read, struct err *e)
-{
-	int fds[2];
-
-	if (SYS(pipe2, fds, O_CLOEXEC) < 0)
-		return err_sys(e, "pipe");
-	*ours = fds[we_read ? 0 : 1];
-	*theirs = fds[we_read ? 1 : 0];
-	if (SYS(fcntl, *ours, F_SETFL, O_NONBLOCK) < 0)
-		return err_sys(e, "pipe");
-	return 0;
-}
-
 static void run_done(struct run *r)
 {
 	int fds[] = { r->out, r->err, r->in };
@@ -435,8 +423,9 @@ int run_guest(struct run_end *ret, struct box *box, struct guest_spec *guest,
 	r.source = r.source_open ? malloc(CHUNK) : NULL;
 	if (!r.chunk || (r.source_open && !r.source))
 		return err_sys(e, "run");
-	if (open_pipe(&r.in, &far_in, false, e) < 0 || open_pipe(&r.out, &far_out, true, e) < 0 ||
-	    open_pipe(&r.err, &far_err, true, e) < 0)
+	if (fds_open_stream(&r.in, &far_in, false, e) < 0 ||
+	    fds_open_stream(&r.out, &far_out, true, e) < 0 ||
+	    fds_open_stream(&r.err, &far_err, true, e) < 0)
 		return -1;
 	guest->stdio[0] = far_in;
 	guest->stdio[1] = far_out;

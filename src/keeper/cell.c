@@ -13,6 +13,7 @@
 
 #include "base/sys.h"
 #include "engine/bare.h"
+#include "engine/steps.h"
 #include "guest/go.h"
 #include "keeper/helper.h"
 
@@ -452,15 +453,9 @@ int cell_open_streams(struct cell *cell, int theirs[GRAFT_STREAMS], struct err *
 	struct stat st;
 	int pair[2];
 
-	for (int i = 0; i < 3; i++) {
-		if (SYS(pipe2, pair, O_CLOEXEC) < 0)
-			return err_sys(e, "pipe");
-		theirs[i] = pair[i == 0 ? 0 : 1];
-		int ours = pair[i == 0 ? 1 : 0];
-		cell->far[WIRE_FD_STDIN + i] = ours;
-		if (SYS(fcntl, ours, F_SETFL, O_NONBLOCK) < 0)
-			return err_sys(e, "pipe");
-	}
+	for (int i = 0; i < 3; i++)
+		if (fds_open_stream(&cell->far[WIRE_FD_STDIN + i], &theirs[i], i > 0, e) < 0)
+			return -1;
 	if (SYS(socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "control socket");
 	cell->far[WIRE_FD_CONTROL] = pair[0];

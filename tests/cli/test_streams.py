@@ -34,6 +34,19 @@ class Streams(cli.Case):
                 process.stdin.close()
                 self.assertEqual(process.wait(cli.PATIENCE_S), 0)
 
+    def test_streams_have_names(self):
+        """What judges' users write: readFileSync('/dev/stdin'), echo > /dev/stderr."""
+        for language, code in (
+                ("bash", "cat /dev/stdin > /dev/stdout; echo no > /dev/stderr"),
+                ("python", "open('/dev/stdout', 'w').write(open('/dev/stdin').read())\n"
+                           "print('no', file=open('/dev/stderr', 'w'))"),
+                ("javascript", "const fs = require('fs')\nfs.writeFileSync('/dev/stdout', fs.readFileSync('/dev/stdin'))\n"
+                               "fs.writeFileSync('/dev/stderr', 'no\\n')"),
+                ("ruby", "File.write('/dev/stdout', File.read('/dev/stdin'))\nFile.write('/dev/stderr', \"no\\n\")")):
+            with self.subTest(language):
+                done = self.vial("run", "-l", language, "--stdin", "-", "-c", code, stdin=b"yes\n")
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "yes\n", "no\n"))
+
     def test_output_is_passed_byte_for_byte(self):
         done = subprocess.run([cli.VIAL, "run", "-l", "python", "-c",
                                "import sys; sys.stdout.buffer.write(bytes(range(256)) * 1000)"],

@@ -34,6 +34,14 @@ class Results(daemon.Case):
         self.same("import os; os.kill(os.getpid(), 11)")
         self.same("open('made', 'w').write('x' * 10)")
 
+    def test_streams_have_names(self):
+        for language, code in (("python", "open('/dev/stdout', 'w').write(open('/dev/stdin').read())"),
+                               ("javascript", "const fs = require('fs'); "
+                                              "fs.writeFileSync('/dev/stdout', fs.readFileSync('/dev/stdin'))"),
+                               ("sh", "cat /dev/stdin > /dev/stdout")):
+            with self.subTest(language):
+                self.assertEqual(self.run_ok(code, language, stdin="yes")["stdout"], "yes")
+
     def test_a_read_only_workspace(self):
         """Its files are there, and nothing of theirs or of what brought them can be written."""
         tried = ("import glob, os\nprint(sorted(os.listdir()), open('main.py').read(9))\n"
