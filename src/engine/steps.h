@@ -52,8 +52,8 @@ int oom_volunteer(struct err *e) MUST_USE;
 /* Close all from `first` on but those in `keep`, which is sorted on the way. */
 int fds_close_except(int first, int *keep, size_t count, struct err *e) MUST_USE;
 int fds_place_stdio(const int stdio[3], struct err *e) MUST_USE;
-/* A pipe between us, who do not wait for it, and a guest.  Both ends are the caller's to close, also
- * after a failure, if they are not as they were. */
+/* A pipe between us, who do not wait for it, and a guest.  Ends that are set are the caller's to
+ * close, also after a failure. */
 int fds_open_stream(int *ret_ours, int *ret_theirs, bool we_read, struct err *e) MUST_USE;
 
 /* ---- slot.c: pid 1 of a sandbox, and its user namespace's owner ---- */

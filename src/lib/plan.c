@@ -203,7 +203,7 @@ static void live_rows(struct plan *p, const struct vial_job *job)
 	plan_rule(p, "/", LANDLOCK_READ | LANDLOCK_EXEC);
 	plan_rule(p, "/dev", LANDLOCK_READ | LANDLOCK_WRITE);
 	/* Not to be written: where the keeper may not pin what it set (CAP_SYS_RESOURCE), a guest
-	 * could otherwise become less likely than others to be taken when the host is out of memory. */
+	 * could become less likely than others to be taken when the host is out of memory. */
 	plan_rule(p, "/proc", LANDLOCK_READ);
 	plan_rule(p, "/tmp", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_EXEC);
 }

@@ -54,8 +54,8 @@ static int look(char access[5], const char *at, const char *end)
 
 	while (maps && fgets(line, sizeof(line), maps)) {
 		unsigned long from, to;
-		if (sscanf(line, "%lx-%lx %4s", &from, &to, found) != 3 ||
-		    to <= (uintptr_t)at || from >= (uintptr_t)end)
+		if (sscanf(line, "%lx-%lx %4s", &from, &to, found) != 3 || to <= (uintptr_t)at ||
+		    from >= (uintptr_t)end)
 			continue;
 		if (count++ == 0)
 			memcpy(access, found, 5);
