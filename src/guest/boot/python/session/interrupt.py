@@ -87,6 +87,14 @@ class Interrupts:
         self.happened = True
         raise KeyboardInterrupt
 
+    def hold(self, function, *args):
+        """Call what must not be cut off; a signal is kept until the program's code goes on."""
+        in_program, self.in_program = self.in_program, False
+        try:
+            return function(*args)
+        finally:
+            self.in_program = in_program
+
     def attempt(self, function, *args):
         """Call what belongs to the program: its value and None, or None and what it raised."""
         self.in_program = True

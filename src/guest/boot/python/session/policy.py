@@ -410,7 +410,6 @@ PROCESSES = frozenset("""subprocess.Popen os.system os.exec os.fork os.forkpty o
     os.startfile pty.spawn""".split())
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 EACCES, EPERM = 13, 1
-OURS = os.path.dirname(__file__)  # an await needs asyncio, whatever the program may import
 
 
 def _is_under(path, folders):
@@ -458,8 +457,7 @@ class Guard:
     def _is_library(self, frame):
         """Whether it is a library that imports: what libraries need is not the program's doing."""
         name = frame.f_code.co_filename
-        return name.startswith("<frozen ") or _is_under(name, self._libraries) \
-            or os.path.dirname(name) == OURS
+        return name.startswith("<frozen ") or _is_under(name, self._libraries)
 
     def _refuse(self, module):
         policy = self.policy

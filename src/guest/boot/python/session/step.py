@@ -12,6 +12,7 @@ import re
 import sys
 import types
 from _thread import _count as count_threads
+from importlib import import_module  # also of what the program may not import
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from os import _exit as exit_now
 
@@ -198,7 +199,7 @@ class Runner:
         """Before the session is copied: an event loop that has nothing to do is let go, for it has
         descriptors that cannot be.  Threads of libraries end as at any fork."""
         if self._loop is not None and not self._loop.is_closed():
-            import asyncio
+            asyncio = import_module("asyncio")
             if not asyncio.all_tasks(self._loop):
                 self._loop.close()
         if len(os.listdir("/proc/self/task")) > 1 and count_threads() == 0:
@@ -215,7 +216,8 @@ class Runner:
 
     def _complete(self, coroutine):
         """Await it in the session's event loop.  Tasks that are left wait for the next await."""
-        import asyncio
+        # A package whose import was cut off half way cannot be imported any more.
+        asyncio = self.interrupts.hold(import_module, "asyncio")
         loop = self._event_loop(asyncio)
         task = loop.create_task(_watch(coroutine))
         self.interrupts.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
