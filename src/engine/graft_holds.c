@@ -183,6 +183,9 @@ static int ask_memory(struct holds *h, int root, int maps, struct err *e)
 	}
 	if (errno == ENOTTY)
 		return 1;
+	if (errno == ENAMETOOLONG) /* deeper than a name can say: it is the guest's doing */
+		return err_set(e, ERR_DENIED, "memory is mapped as shared, from a file too deep "
+					      "to be named");
 	return errno == ENOENT ? 0 : unreadable(e, "maps");
 }
 
