@@ -109,11 +109,12 @@ static void free_occupant(struct occupant *t)
 	live_free(live_of(t));
 }
 
+static const struct err gone = { ERR_GONE, 0, "the session's interpreter ended" };
+
 static void finish(struct occupant *t, const struct err *why)
 {
 	static const struct err ended = { ERR_GONE, 0,
 					  "the interpreter ended, and its files are gone" };
-	static const struct err gone = { ERR_GONE, 0, "the session's interpreter ended" };
 	struct live *live = live_of(t);
 	bool never_was = why && !live->was_ready && !live->end.was_told;
 	const struct err copy = why ? *why : (struct err){ 0 };
@@ -147,6 +148,7 @@ static void stop(struct live *live)
 void live_end(struct live *live)
 {
 	live->end.was_told = true;
+	terminals_end(&live->terminals, &gone); /* before what is typed meanwhile ends the shell */
 	if (live->occupant.is_failed)
 		return; /* on_end is on its way */
 	if (live->state == LIVE_WAITING)
