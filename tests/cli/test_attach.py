@@ -89,3 +89,4 @@ class Attach(test_daemon.WithDaemon):
         self.vial("session", "close", self.session)
         process.stdin.close()
         self.assertEqual(process.wait(cli.PATIENCE_S), cli.OURS)
+        self.assertIn(b"the session's interpreter ended", process.stderr.read())
