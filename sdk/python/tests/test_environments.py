@@ -58,7 +58,7 @@ def test_builds_that_fail(place):
 
     def lose_patience(at):
         raise KeyError(at.step)
-    with pytest.raises(KeyError, match="prepare|resolve"):
+    with pytest.raises(KeyError, match=r"prepare|resolve"):
         build(place, "mine", ["homemade"], progress=lose_patience)
     assert [path.name for path in place.glob("environments/[!.]*")] == []
 

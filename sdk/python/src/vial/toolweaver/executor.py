@@ -136,7 +136,8 @@ class ProgrammaticToolExecutor:
             self.tool_call_count += 1
             return await self._record(tool, parameters, caller)
 
-        call.__name__ = call.__qualname__ = tool.name  # errors name it; before Python 3.10, by its code
+        # Errors name it; before Python 3.10, by its code.
+        call.__name__ = call.__qualname__ = tool.name
         call.__code__ = call.__code__.replace(co_name=tool.name)
         return call
 
