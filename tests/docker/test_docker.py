@@ -47,9 +47,9 @@ class Case(daemon.Case):
         cls.fleet = cls.__name__.lower()
         cls.daemon = Dispatcher(cls.fleet, cls.key, **cls.settings)
         if not wait_until(lambda: cls.daemon.figure("workers_well") > 0):
-            logs = [ENGINE.logs(name) for name in ENGINE.containers(cls.fleet)]
+            logs = [cls.daemon.log(), *(ENGINE.logs(name) for name in ENGINE.containers(cls.fleet))]
             cls.tearDownClass()
-            raise RuntimeError("no worker is well: %s %s" % (cls.daemon.log(), logs))
+            raise RuntimeError("no worker is well: %s" % "\n".join(logs))
 
     @classmethod
     def tearDownClass(cls):
@@ -170,6 +170,16 @@ class Unconfined(Case):
 
     def test_guests_have_a_proc_of_their_own(self):
         self.assertEqual(self.run_ok("import os; print(sorted(n for n in os.listdir('/proc') if n.isdigit()))")["stdout"], "['2']\n")
+
+
+class Named(Case):
+    """A runtime that is not the engine's default."""
+    settings = {"worker_security": PROFILE, "worker_runtime": "another"}
+
+    def test_runs(self):
+        (name,) = self.own()
+        self.assertEqual(ENGINE.inspect(name)["HostConfig"]["Runtime"], "another")
+        self.assertEqual(self.run_ok("print(6 * 7)")["stdout"], "42\n")
 
 
 class Life(Case):
