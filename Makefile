@@ -28,7 +28,7 @@ test: ## everything; ONLY="unit cli" for some stages
 test-ecosystem: all ## LangChain, smolagents, ruff, numpy's own tests, other Pythons; needs the network
 	@tools/test-ecosystem
 
-test-cluster: image ## Kubernetes, built once by Go 1.25 or later from its modules: API server to kubelet
+test-cluster: image ## Kubernetes, built once by Go (1.25 or later) from its modules: API server to kubelet
 	@tools/install-deps cluster
 	@ninja -C $(BUILD) --quiet cluster-drive
 	@tests/cluster/run $(ONLY)

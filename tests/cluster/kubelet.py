@@ -1,4 +1,4 @@
-"""kubelet - a real node: Kubernetes' own kubelet and kube-proxy, with Debian's containerd, runc and network plugins."""
+"""kubelet - a real node: Kubernetes' own kubelet and kube-proxy, with containerd and runc of today, and Debian's network plugins."""
 import contextlib
 import glob
 import json
@@ -47,6 +47,8 @@ class Node:
         self.plane = plane
         self.dir = tempfile.mkdtemp(prefix="vial-node-", dir="/var/tmp")
         self.run = tempfile.mkdtemp(prefix="vial-node-", dir="/run")
+        for path in (self.dir, self.run):
+            os.chmod(path, 0o711)  # containers of other users are below
         self.parts = []
         self.proxy = self.way_in = None
         self.others = left_behind()

@@ -65,7 +65,7 @@ class Kubelet(cluster.Case):
             raise AssertionError("not ready:\n%s\n%s" % (made.log()[-3000:], self.node.kubelet.log()[-3000:]))
         return made
 
-    def assert_works(self, dispatcher, stdout):
+    def assert_works(self, dispatcher, stdout, has_own_users=False):
         status, answer = dispatcher.run("import os; print(6 * 7, os.getpid() == 2, os.path.exists('/proc/self'))")
         self.assertEqual((status, answer["result"]["stdout"], answer["result"]["stderr"]), (200, stdout, ""), answer)
         status, answer = dispatcher.ask("POST", "/v1/sessions", {"language": "python"})
@@ -74,7 +74,9 @@ class Kubelet(cluster.Case):
         self.assertEqual(dispatcher.ask("POST", steps, {"code": "x = 6"})[0], 200)
         self.assertEqual(dispatcher.ask("POST", steps, {"code": "x * 7"})[1]["result"]["value"]["json"], 42)
         (status,) = self.container_status()
-        self.assertEqual((status["Uid"].split(), status["Gid"].split()), (["1001"] * 4, ["1001"] * 4))
+        ids = {int(id) for name in ("Uid", "Gid") for id in status[name].split()}
+        self.assertEqual({id % 65536 for id in ids}, {1001})
+        self.assertEqual({id // 65536 > 0 for id in ids}, {has_own_users})
         self.assertEqual((status["CapEff"], status["NoNewPrivs"], status["Seccomp"]), ("0" * 16, "1", "2"))
 
     def assert_ends(self, dispatcher):
@@ -90,7 +92,13 @@ class Kubelet(cluster.Case):
         self.assert_ends(dispatcher)
 
     def test_a_pod_with_the_profile_of_ours_runs_them_warm(self):
-        """containerd 1.6 has no user namespaces for pods, so its /proc is masked, and there is none in sandboxes."""
+        """The pod's /proc is masked, so there is none in sandboxes."""
         dispatcher = self.serve(VIAL_KUBERNETES_SECCOMP="vial.json")
         self.assert_works(dispatcher, "42 True False\n")
+        self.assert_ends(dispatcher)
+
+    def test_a_pod_with_users_of_its_own(self):
+        self.plane.kubectl("label", "--overwrite", "namespace", self.space, "pod-security.kubernetes.io/enforce=baseline")
+        dispatcher = self.serve(VIAL_KUBERNETES_SECCOMP="vial.json", VIAL_KUBERNETES_USER_NAMESPACES="true")
+        self.assert_works(dispatcher, "42 True True\n", has_own_users=True)
         self.assert_ends(dispatcher)

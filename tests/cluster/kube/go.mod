@@ -1,4 +1,4 @@
-module vial/tests/cluster
+module vial/tests/cluster/kube
 
 go 1.25.0
 
