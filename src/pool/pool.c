@@ -87,7 +87,11 @@ static unsigned coming(const struct kept *kept)
 /* Making sandboxes takes more work than most runs: it waits for a calm moment, but not for ever. */
 static bool can_wait(const struct pool *pool, const struct kept *kept, uint64_t now)
 {
-	return now < pool->calm_us && coming(kept) * 2 > pool->options.armed_min;
+	bool is_shared = pace_is_shared(pool);
+	unsigned wanted = is_shared ? queue_spares(pool) : pool->options.armed_min;
+
+	return (now < pool->calm_us && coming(kept) * 2 > wanted) ||
+	       (is_shared && coming(kept) >= wanted && pace_holds(pool, NULL));
 }
 
 static bool refill_one(struct pool *pool, uint64_t now)
@@ -137,6 +141,8 @@ static uint64_t next_tidy(const struct pool *pool, uint64_t now)
 {
 	uint64_t next = pool->calm_us > now ? pool->calm_us : now + CHECK_US;
 
+	if (pool->pause_us > now && pool->pause_us < next)
+		next = pool->pause_us;
 	for (size_t i = 0; i < pool->kept_count; i++)
 		if (pool->kept[i].retry_us > now && pool->kept[i].retry_us < next)
 			next = pool->kept[i].retry_us;
@@ -191,9 +197,11 @@ int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *h
 	pool->orders_max = ORDERS_PER_CPU * processors();
 	if (pool->orders_max < ORDERS_MIN)
 		pool->orders_max = ORDERS_MIN;
+	pool->paced_max = processors() < 4 ? 1 : processors() / 2;
 	list_init(&pool->sandboxes);
 	list_init(&pool->occupants);
 	list_init(&pool->turns);
+	list_init(&pool->recent);
 	list_init(&pool->ordered);
 	list_init(&pool->due);
 	egress_init(&pool->egress, pool);
@@ -313,6 +321,7 @@ int pool_admit(struct occupant *t, struct err *e)
 	t->kept->runs++;
 	t->is_counted = !(t->shape.flags & WIRE_LIVE);
 	t->share->runs += t->is_counted;
+	pace_used(pool, t->share);
 	if (!box) {
 		queue_add(t, false);
 		return 0;

@@ -50,6 +50,8 @@ struct share {
 	unsigned runs;             /* under way, or waiting */
 	unsigned running, ordered; /* sandboxes that it has, and that are being made for it */
 	unsigned filings;          /* of files of its sessions */
+	struct link recent;        /* among the shares that were ever used, the last one first */
+	uint64_t used_us;          /* when somebody of it last came */
 };
 
 /* It outlives the pool.  A pool that nobody shares needs none. */

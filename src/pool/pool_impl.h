@@ -52,7 +52,7 @@ struct sandbox {
 	struct occupant *occupant; /* ARMING: who waits for it, or NULL; TAKEN: whose it is */
 	int fds[WIRE_FD_CGROUP];
 	struct cgroup *cgroup; /* its accounts; NULL: the host has none */
-	uint64_t armed_us;
+	uint64_t ordered_us, armed_us;
 	bool is_default; /* such as refilling makes */
 	bool doomed;     /* KILL is due, or was sent: */
 	bool killed;
@@ -101,11 +101,14 @@ struct pool {
 	struct share common; /* of those who have none of their own */
 	unsigned share_count;
 	struct link turns; /* shares of which somebody waits, the next one first */
+	struct link recent; /* shares, the one used last first */
 	struct link ordered; /* occupants for whom a sandbox is being made */
 	struct link due;   /* occupants whose on_end is to be called, by tidy() */
 	unsigned sandbox_count, armed_count, arming_count, queue_count, ordered_count;
 	unsigned filing_count;
 	unsigned orders_max; /* being made at a time for those who wait, of one environment */
+	unsigned paced_max;  /* ... for those who have many, while others have few */
+	uint64_t pause_us;   /* and none of these before then */
 	uint32_t last_number;
 	uint64_t last_occupant, last_turn;
 	uint64_t calm_us; /* until then one that has just begun is likely to be at work */
@@ -132,8 +135,19 @@ int pool_check(struct occupant *ret, struct pool *pool, struct share *share,
 	       const struct vial_job *job, bool is_live, struct err *e) MUST_USE;
 void pool_note_failure(struct kept *kept, const struct err *why); /* one could not be armed */
 
+/* ---- pace.c ---------------------------------------------------------------------------- */
+
+void pace_used(struct pool *pool, struct share *share);
+bool pace_is_shared(const struct pool *pool);
+/* No sandbox is to be made for it now; NULL: for nobody in particular. */
+bool pace_holds(const struct pool *pool, const struct share *share);
+void pace_made(struct pool *pool, const struct sandbox *box);
+
 /* ---- queue.c --------------------------------------------------------------------------- */
 
+/* Sandboxes, and armed ones among them, that are not for those who have many. */
+unsigned queue_reserve(const struct pool *pool);
+unsigned queue_spares(const struct pool *pool);
 void queue_add(struct occupant *t, bool is_first);
 void queue_remove(struct occupant *t);                                   /* twice is fine */
 unsigned queue_place(const struct occupant *t); /* 0: it does not wait */

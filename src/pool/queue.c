@@ -32,7 +32,7 @@ void pool_add_share(struct pool *pool, struct share *share)
 
 /* ---- how much is left ------------------------------------------------------------------- */
 
-static unsigned reserve(const struct pool *pool)
+unsigned queue_reserve(const struct pool *pool)
 {
 	return pool->share_count > 1 ? pool->options.boxes_max / RESERVE_OF : 0;
 }
@@ -47,12 +47,12 @@ static unsigned in_use(const struct pool *pool)
 
 static bool has_few(const struct pool *pool, const struct share *share)
 {
-	return share->running + share->ordered < reserve(pool);
+	return share->running + share->ordered < queue_reserve(pool);
 }
 
 static bool may_take(const struct pool *pool, const struct share *share)
 {
-	return has_few(pool, share) || in_use(pool) + reserve(pool) < pool->options.boxes_max;
+	return has_few(pool, share) || in_use(pool) + queue_reserve(pool) < pool->options.boxes_max;
 }
 
 /* What can be had at once does not wait. */
@@ -157,14 +157,17 @@ unsigned queue_place(const struct occupant *t)
 
 /* ---- sandboxes for them ----------------------------------------------------------------- */
 
+unsigned queue_spares(const struct pool *pool)
+{
+	unsigned spares = queue_reserve(pool) < SPARES ? queue_reserve(pool) : SPARES;
+
+	return pool->options.armed_min < spares ? pool->options.armed_min : spares;
+}
+
 /* Those that are armed are all for others. */
 static bool is_for_others(const struct occupant *t)
 {
-	unsigned spares = reserve(t->pool) < SPARES ? reserve(t->pool) : SPARES;
-
-	if (t->pool->options.armed_min < spares)
-		spares = t->pool->options.armed_min;
-	return t->kept->armed_count <= spares && !has_few(t->pool, t->share);
+	return t->kept->armed_count <= queue_spares(t->pool) && !has_few(t->pool, t->share);
 }
 
 /* Where one was lost, those that were armed with it may be, too. */
@@ -243,7 +246,7 @@ static bool order_for(struct occupant *t)
 	bool is_default = shape_fits(pool, &usual, &t->shape);
 	struct sandbox *box = NULL;
 
-	if (t->kept->ordered >= pool->orders_max)
+	if (t->kept->ordered >= pool->orders_max || pace_holds(pool, t->share))
 		return false;
 	box = find_unclaimed(pool, &t->shape);
 	if (!box && pool->sandbox_count < pool->options.boxes_max) {
@@ -290,8 +293,8 @@ static unsigned count_doomed(const struct pool *pool)
 bool queue_make_room(struct pool *pool, const struct share *share, unsigned count)
 {
 	unsigned max = pool->options.boxes_max;
-	bool has_few = share->running + share->ordered + count <= reserve(pool);
-	unsigned kept = has_few ? 0 : reserve(pool);
+	bool has_few = share->running + share->ordered + count <= queue_reserve(pool);
+	unsigned kept = has_few ? 0 : queue_reserve(pool);
 
 	if (in_use(pool) + kept + count > max)
 		return false;

@@ -146,6 +146,7 @@ struct sandbox *sandbox_order(struct pool *pool, const struct shape *shape)
 	*box = (struct sandbox){ .pool = pool,
 				 .number = pool->last_number + 1,
 				 .shape = *shape,
+				 .ordered_us = loop_now(),
 				 .overdue.on_due = on_overdue };
 	memset(box->fds, -1, sizeof(box->fds));
 	while (box->number == 0 || box->number > WIRE_BOX_MAX || sandbox_find(pool, box->number))
@@ -316,6 +317,7 @@ static void on_armed(struct sandbox *box, const int *fds, size_t *fd_count)
 		sandbox_made(box);
 		box->state = SANDBOX_ARMED;
 		box->armed_us = loop_now();
+		pace_made(pool, box);
 		list_add_before(&kept_of(box)->armed, &box->armed);
 		kept_of(box)->armed_count++;
 		kept_of(box)->was_armed = true;

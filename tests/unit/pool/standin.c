@@ -428,6 +428,14 @@ void standin_release(struct standin *s, unsigned place)
 	answer_arm(s, &s->held[place]);
 }
 
+void standin_release_all(struct standin *s)
+{
+	s->holds_arms = false;
+	for (unsigned i = 0; i < s->held_count; i++)
+		standin_release(s, i);
+	s->held_count = 0;
+}
+
 static void obey(struct standin *s, const struct wire_msg *msg, const int *fds, size_t fd_count)
 {
 	struct standin_box *b = find(s, msg->box);

@@ -40,7 +40,7 @@ struct standin {
 	unsigned dozing_arms; /* likewise, a little later */
 	bool is_deaf;        /* ARM is not answered */
 	bool holds_arms;     /* nor is it before it is released: */
-	struct wire_msg held[8];
+	struct wire_msg held[64];
 	unsigned held_count;
 	bool is_mad;         /* filers answer nonsense */
 	unsigned fail_listens; /* of the next ones */
@@ -55,4 +55,5 @@ int standin_open(struct standin *s, struct loop *loop, int socket, struct vial *
 		 const struct environments *environments);
 void standin_close(struct standin *s);
 void standin_release(struct standin *s, unsigned place); /* one that is held, as they came */
+void standin_release_all(struct standin *s); /* and none is held any more */
 unsigned standin_alive(const struct standin *s); /* sandboxes it has */

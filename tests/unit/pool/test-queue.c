@@ -1,5 +1,7 @@
 #include "bench.h"
 
+#include <sched.h>
+
 /* Two who share a pool; the first sends more than there is room for. */
 struct pair {
 	struct share greedy, modest;
@@ -152,6 +154,63 @@ TEST(whoever_has_none_finds_one_armed_beside_a_crowd)
 	CHECK_INT(p.modest.running, 1); /* at once */
 	CHECK_RUN(serve(&b, 30000));
 	CHECK_RESULT(one);
+	for (size_t i = 0; i < 40; i++)
+		CHECK_RESULT(many[i]);
+}
+
+static unsigned half_of_the_processors(void)
+{
+	cpu_set_t ours;
+
+	CPU_ZERO(&ours);
+	(void)sched_getaffinity(0, sizeof(ours), &ours);
+	return CPU_COUNT(&ours) < 4 ? 1 : (unsigned)CPU_COUNT(&ours) / 2;
+}
+
+TEST(a_crowd_is_held_up_while_others_come_who_have_few)
+{
+	auto_bench struct bench b;
+	struct pool_options options = { .armed_min = 0, .boxes_max = 32, .queue_max = 256 };
+	struct told many[40], one, another;
+	struct pair p;
+
+	OPEN(&b, &options);
+	share_pool(&b, &p);
+	CHECK_RUN(start_many(&one, 1, &b, &p.modest, "echo hi\n"));
+	CHECK_RUN(serve(&b, 30000));
+	CHECK_RESULT(one);
+	b.keeper.holds_arms = true;
+	CHECK_RUN(start_many(many, 40, &b, &p.greedy, "echo hi\n"));
+	pass_time(&b, 100);
+	CHECK_INT(b.keeper.held_count, half_of_the_processors());
+	CHECK_RUN(start_many(&another, 1, &b, &p.modest, "echo hi\n"));
+	pass_time(&b, 50);
+	CHECK_INT(b.keeper.held_count, half_of_the_processors() + 1); /* at once */
+	standin_release_all(&b.keeper);
+	CHECK_RUN(serve(&b, 30000));
+	CHECK_RESULT(another);
+	for (size_t i = 0; i < 40; i++)
+		CHECK_RESULT(many[i]);
+}
+
+TEST(a_crowd_is_not_held_up_when_nobody_else_came_lately)
+{
+	auto_bench struct bench b;
+	struct pool_options options = { .armed_min = 0, .boxes_max = 32, .queue_max = 256 };
+	struct told many[40], one;
+	struct pair p;
+
+	OPEN(&b, &options);
+	share_pool(&b, &p);
+	CHECK_RUN(start_many(&one, 1, &b, &p.modest, "echo hi\n"));
+	CHECK_RUN(serve(&b, 30000));
+	pass_time(&b, 1100);
+	b.keeper.holds_arms = true;
+	CHECK_RUN(start_many(many, 40, &b, &p.greedy, "echo hi\n"));
+	pass_time(&b, 100);
+	CHECK(b.keeper.held_count >= 4);
+	standin_release_all(&b.keeper);
+	CHECK_RUN(serve(&b, 30000));
 	for (size_t i = 0; i < 40; i++)
 		CHECK_RESULT(many[i]);
 }
