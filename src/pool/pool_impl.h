@@ -101,7 +101,7 @@ struct pool {
 	struct share common; /* of those who have none of their own */
 	unsigned share_count;
 	struct link turns; /* shares of which somebody waits, the next one first */
-	struct link recent; /* shares, the one used last first */
+	struct link recent;  /* shares, the one used last first */
 	struct link ordered; /* occupants for whom a sandbox is being made */
 	struct link due;   /* occupants whose on_end is to be called, by tidy() */
 	unsigned sandbox_count, armed_count, arming_count, queue_count, ordered_count;

@@ -55,5 +55,5 @@ int standin_open(struct standin *s, struct loop *loop, int socket, struct vial *
 		 const struct environments *environments);
 void standin_close(struct standin *s);
 void standin_release(struct standin *s, unsigned place); /* one that is held, as they came */
-void standin_release_all(struct standin *s); /* and none is held any more */
+void standin_release_all(struct standin *s);             /* and none is held any more */
 unsigned standin_alive(const struct standin *s); /* sandboxes it has */
