@@ -258,13 +258,13 @@ void cell_kill(struct cell *cell)
 {
 	struct err e;
 
+	cell->end.killed = true;
 	if (cell->branches) {
 		err_set(&e, ERR_GONE, "the session was closed");
 		branches_give_up(cell->branches, &e);
 		if (cell->state == CELL_SLOT)
 			return; /* it goes with the others */
 	}
-	cell->end.killed = true;
 	if (cell->guest.pidfd >= 0)
 		(void)pidfd_send_signal(cell->guest.pidfd, SIGKILL, NULL, 0);
 	if (cell->state == CELL_EMPTY) {
@@ -727,12 +727,25 @@ int cell_create_below(struct cell **ret, struct branches *b, struct cell *origin
 	return 0;
 }
 
+/* Its pid 1 may have died, or nobody want it any more, since when it was too late to give it up. */
 void cell_arm_branch(struct cell *cell, int pidfd)
 {
+	struct guest guest = { .pidfd = pidfd };
+	struct err e;
+
 	cell->branches = NULL;
 	cell->state = CELL_FORKING;
 	cell->has_entered = true;
-	cell_forked(cell, pidfd);
+	if (!cell->init_watch.active &&
+	    loop_watch(cell->keeper->loop, &cell->init_watch, EPOLLIN, &e) < 0) {
+		guest_done(&guest);
+		cell_fail(cell, &e);
+	} else if (cell->end.killed) {
+		cell->guest = guest;
+		cell_kill(cell);
+	} else {
+		cell_forked(cell, pidfd);
+	}
 }
 
 void cell_park(struct cell *cell)

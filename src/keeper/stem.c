@@ -163,8 +163,9 @@ static int make_slot_below(int *ret_pidfd, int *ret_helper, const struct order *
 	err_set(&below->err, ERR_SYS, "whoever was to make it died");
 	if (SYS(setns, fds[ORDER_BELOW_PID], CLONE_NEWPID) < 0)
 		return err_sys(e, "join: processes");
-	if (SYS(sys_clone3_lend, &args, below_main, below) < 0)
-		return err_sys(e, "slot");
+	if (SYS(sys_clone3_lend, &args, below_main, below) < 0) /* ENOMEM: it has no pid 1 any more */
+		return errno == ENOMEM ? err_set(e, ERR_GONE, "the sandbox was lost")
+				       : err_sys(e, "slot");
 	(void)prctl(PR_SET_DUMPABLE, dumpable == 1, 0, 0, 0);
 	*ret_helper = helper;
 	struct pollfd end = { helper, POLLIN, 0 };
