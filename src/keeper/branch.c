@@ -88,15 +88,22 @@ void branches_free(struct branches *b)
 
 static void fail_all(struct branches *b)
 {
+	struct cell *lost = b->is_committed ? b->origin : NULL, *cells[WIRE_BRANCHES_MAX];
+	struct loop *loop = b->keeper->loop;
 	const struct err why = b->why;
-	struct cell *cells[WIRE_BRANCHES_MAX];
 	unsigned count = b->fork.count;
+	struct err ignored;
 
 	memcpy(cells, b->cells, sizeof(cells));
 	branches_free(b);
 	for (unsigned i = 0; i < count; i++)
 		if (cells[i])
 			cell_fail(cells[i], &why);
+	if (!lost)
+		return;
+	/* Half way its guest is no more: that has to be reaped, or pid 1 stays. */
+	(void)!loop_watch(loop, &lost->guest_watch, EPOLLIN, &ignored);
+	cell_kill(lost);
 }
 
 /* As long as somebody traces it nobody else can reap it: who waits for that waits for us. */
@@ -172,22 +179,14 @@ static void finish(struct branches *b)
 static void on_grafter_end(struct watch *w, uint32_t events)
 {
 	struct branches *b = holder_of(w, struct branches, end_watch);
-	struct cell *lost = b->is_committed ? b->origin : NULL;
-	struct loop *loop = b->keeper->loop;
 	int signal = 0;
-	struct err ignored;
 
 	(void)events;
-	loop_unwatch(loop, w);
+	loop_unwatch(b->keeper->loop, w);
 	(void)keeper_reap(&b->grafter, NULL, &signal, NULL);
 	if (b->why.code == ERR_NONE || signal != 0) /* whatever failed then failed for that */
 		err_set(&b->why, ERR_SYS, "whoever was to fork it died");
 	fail_all(b);
-	if (!lost)
-		return;
-	/* It died half way, and took the guest along: that has to be reaped, or pid 1 stays. */
-	(void)!loop_watch(loop, &lost->guest_watch, EPOLLIN, &ignored);
-	cell_kill(lost);
 }
 
 /* ---- its making ------------------------------------------------------------------------ */

@@ -442,6 +442,8 @@ static void take_guest(struct nest *nest, const struct order_reply *reply, int p
 		cell_forked(cell, pidfd);
 	} else if (pidfd >= 0) { /* nobody wants it any more */
 		bury(pidfd);
+	} else if (cell && cell->branches) { /* the guest that they are made of goes on */
+		branches_give_up(cell->branches, &reply->err);
 	} else if (cell) {
 		cell_fail(cell, &reply->err);
 	}

@@ -160,10 +160,10 @@ static int make_slot_below(int *ret_pidfd, int *ret_helper, const struct order *
 		return err_sys(e, "slot");
 	}
 	*below = (struct below){ .order = order, .fds = fds, .pidfd = -1 };
-	err_set(&below->err, ERR_SYS, "whoever was to make it died");
+	err_set(&below->err, ERR_GONE, "the sandbox was lost"); /* its pid 1 died, and all inside */
 	if (SYS(setns, fds[ORDER_BELOW_PID], CLONE_NEWPID) < 0)
 		return err_sys(e, "join: processes");
-	if (SYS(sys_clone3_lend, &args, below_main, below) < 0) /* ENOMEM: it has no pid 1 any more */
+	if (SYS(sys_clone3_lend, &args, below_main, below) < 0) /* ENOMEM: its pid 1 is no more */
 		return errno == ENOMEM ? err_set(e, ERR_GONE, "the sandbox was lost")
 				       : err_sys(e, "slot");
 	(void)prctl(PR_SET_DUMPABLE, dumpable == 1, 0, 0, 0);
@@ -177,6 +177,16 @@ static int make_slot_below(int *ret_pidfd, int *ret_helper, const struct order *
 	}
 	*ret_pidfd = below->pidfd;
 	return 0;
+}
+
+/* Whoever was to make it had our descriptors, and may have died with some of its own open. */
+static int close_strays(int home, int helper, const int fds[ORDER_BELOW_FDS_])
+{
+	int keep[ORDER_BELOW_FDS_ + 3] = { BOX_CONTROL_FD, home, helper };
+	struct err ignored;
+
+	memcpy(keep + 3, fds, ORDER_BELOW_FDS_ * sizeof(*fds));
+	return fds_close_except(3, keep, sizeof(keep) / sizeof(keep[0]), &ignored);
 }
 
 /* ---- the warm interpreter -------------------------------------------------------------- */
@@ -331,7 +341,9 @@ int stem_main(void)
 				(void)make_slot_below(&pidfd, &helper, &order, fds, &e);
 			else
 				err_set(&e, ERR_BUG, "slot: %zu descriptors", fd_count);
-			if (fd_count == ORDER_BELOW_FDS_ && return_home(home, &e) < 0)
+			if (fd_count == ORDER_BELOW_FDS_ &&
+			    (return_home(home, &e) < 0 ||
+			     (pidfd < 0 && close_strays(home, helper, fds) < 0)))
 				return 1;
 			break;
 		case ORDER_GUEST:
