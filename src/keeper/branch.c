@@ -285,11 +285,13 @@ static int take_branch(struct branches *b, unsigned i, const int *fds, size_t co
 	struct guest between = { .pidfd = fds[1] };
 	guest_done(&between);
 	b->pidfds[i] = fds[0];
-	if (++b->made_count < b->fork.count)
+	if (++b->made_count < b->fork.count || b->why.code != ERR_NONE) /* given up: it goes on */
 		return 0;
+	if (message_send(b->channel, &commit, sizeof(commit), NULL, 0, e) < 0)
+		return -1;
 	loop_unwatch(b->keeper->loop, &b->origin->guest_watch); /* its end is ours to tell now */
 	b->is_committed = true;
-	return message_send(b->channel, &commit, sizeof(commit), NULL, 0, e);
+	return 0;
 }
 
 static void on_channel(struct watch *w, uint32_t events)
