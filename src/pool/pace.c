@@ -57,5 +57,7 @@ void pace_made(struct pool *pool, const struct sandbox *box)
 {
 	uint64_t now = loop_now(), took = now - box->ordered_us;
 
+	if (!pace_is_shared(pool))
+		return; /* nobody is to wake up for it */
 	pool->pause_us = now + (took < PAUSE_MAX_US ? took : PAUSE_MAX_US);
 }

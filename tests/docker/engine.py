@@ -35,8 +35,8 @@ class Engine:
             self.process = subprocess.Popen([
                 "dockerd", "--host", "unix://" + self.socket, "--data-root", self.path("data"), "--exec-root", self.path("exec"),
                 "--pidfile", self.path("pid"), "--cgroup-parent", "/" + self.groups, "--bridge", "none", "--iptables=false",
-                "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--add-runtime", "another=runc"], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True)
+                "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--add-runtime", "another=runc"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
             if not wait_until(self.answers):
                 raise RuntimeError("dockerd did not start:\n" + self.log()[-3000:])
