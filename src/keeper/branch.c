@@ -479,6 +479,8 @@ void branches_begin(struct keeper *k, struct cell *origin, const struct wire_for
 				.overdue.on_due = on_overdue };
 	memset(b->pidfds, -1, sizeof(b->pidfds));
 	origin->branches = b;
-	if (begin(b, &b->why) < 0)
+	if (begin(b, &e) < 0) { /* it may have failed on the way and succeeded yet: *e is no sign */
+		b->why = e;
 		fail_all(b);
+	}
 }

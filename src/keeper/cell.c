@@ -179,6 +179,8 @@ static void on_init_end(struct watch *w, uint32_t events)
 		return;
 	}
 	if (cell->is_told) { /* all there was to tell */
+		if (cell->is_ahead && cell->has_slot) /* else: why should the next one last? */
+			cells_replenish(cell->nest);
 		cell_free(cell);
 		return;
 	}
@@ -561,11 +563,8 @@ static int order_guest(struct cell *cell, struct err *e)
 	for (size_t i = 0; i < 5; i++)
 		if (theirs[i] >= 0)
 			(void)close(theirs[i]);
-	if (failed && e->code == ERR_GONE)
-		return err_set(e, ERR_SYS, "the %s of %s died",
-			       by_zygote ? "warm interpreter" : "stem", nest->environment->name);
 	if (failed)
-		return -1;
+		return nest_unheard(nest, by_zygote ? "warm interpreter" : "stem", e);
 	cell->zygote = by_zygote ? nest->zygote.number : 0;
 	if (by_zygote)
 		nest->zygote.unanswered++;
@@ -670,7 +669,9 @@ static int begin_slot(struct cell *cell, const struct box_above *above, struct e
 					above };
 
 	if (!cell->keeper->host->is_bare)
-		return box_order(&cell->box, cell->nest->stem, cell->id, &cell->lease, &wish, e);
+		return box_order(&cell->box, cell->nest->stem, cell->id, &cell->lease, &wish, e) < 0
+			       ? nest_unheard(cell->nest, "stem", e)
+			       : 0;
 	return bare_start(cell, e) < 0 || watch_slot(cell, e) < 0 ? -1 : 0;
 }
 

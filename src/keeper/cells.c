@@ -71,6 +71,13 @@ void cells_more(struct timer *t)
 		(void)!loop_set_timer(k->loop, t, CALM_US, &ignored);
 }
 
+void cells_replenish(struct nest *nest)
+{
+	struct err ignored;
+
+	(void)!loop_set_timer(nest->keeper->loop, &nest->more, CALM_US, &ignored);
+}
+
 /* Those that are in the mounts.  The rest is the guest's, or the group's. */
 static bool same_slot(const struct limits *a, const struct limits *b)
 {
@@ -109,10 +116,8 @@ static bool take_ahead(struct nest *nest, uint32_t id, const struct wire_arm *ar
 
 static int take_or_create(struct nest *nest, uint32_t id, const struct wire_arm *arm, struct err *e)
 {
-	struct err ignored;
-
 	nest->usual = *arm;
-	(void)!loop_set_timer(nest->keeper->loop, &nest->more, CALM_US, &ignored);
+	cells_replenish(nest);
 	if (take_ahead(nest, id, arm))
 		return 0;
 	return cell_new(nest, id, arm, NULL, NULL, e) ? 0 : -1;

@@ -141,6 +141,8 @@ void nest_kill(struct nest *nest); /* NULL is fine; nest_free() is to follow */
 /* Of a sandbox in it: all of the tree, and the files of ours. */
 int nest_plan(struct plan *ret, struct nest *nest, const struct lease *lease,
 	      struct err *e) MUST_USE;
+/* After an order to its stem or zygote failed: -1, and *e says who died, if that is why. */
+int nest_unheard(const struct nest *nest, const char *who, struct err *e);
 bool nest_can_fork(const struct nest *nest); /* a warm interpreter is ready */
 bool nest_will_fork(const struct nest *nest); /* ... or will be, as far as one can tell */
 
@@ -219,6 +221,7 @@ int cell_fill_order(struct order *order, const struct cell *cell, bool is_parked
 void cells_add(struct cell *cell);
 void cells_remove(struct cell *cell);
 void cells_more(struct timer *t); /* nest.more: make one slot that nobody asked for */
+void cells_replenish(struct nest *nest); /* slots ahead, in a calm moment */
 struct cell *cell_find(struct keeper *k, uint32_t id);
 /* One that was made ahead, or a new one. */
 int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struct err *e) MUST_USE;

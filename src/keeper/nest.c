@@ -324,6 +324,13 @@ static size_t hear_complaint(char *text, size_t size, struct err *ret_failed,
 	return strlen(text);
 }
 
+int nest_unheard(const struct nest *nest, const char *who, struct err *e)
+{
+	if (e->code == ERR_GONE)
+		err_set(e, ERR_SYS, "the %s of %s died", who, nest->environment->name);
+	return -1;
+}
+
 /* Why it died.  Of an interpreter's complaints the last line says most. */
 static void last_words(struct err *ret, const struct zygote *z)
 {

@@ -25,8 +25,7 @@ LOST = re.compile(r"there is no session|the (sandbox|environment|session) was lo
                   r"|the (session's )?interpreter (has ended|ended|died|was ended)|it could not be forked"
                   r"|whoever was to fork it died|the sandbox died before it was ready"
                   r"|the sandbox was not sealed|init died before it was ready"
-                  r"|a branch's sandbox: |the (warm interpreter|stem) of \w+ died|trace: "
-                  r"|^message: Broken pipe$")  # an order to a stem that has just died
+                  r"|a branch's sandbox: |the (warm interpreter|stem) of \w+ died|trace: ")
 
 
 class Caller:
@@ -46,6 +45,10 @@ class Caller:
                                     {"Content-Type": "application/json"})
             response = self.connection.getresponse()
             status, answer = response.status, json.loads(response.read())
+        except TimeoutError:
+            self.connection.close()
+            self.wrong.append((method, path, body, "no answer"))
+            return None
         except (OSError, ValueError, http.client.HTTPException):
             self.connection.close()  # the daemon itself is gone
             time.sleep(0.01)
@@ -100,14 +103,17 @@ class Caller:
         if self.value(session, "word = %r; heap = bytearray(%d << 20); open('f', 'w').write(word); word" % (
                 word, self.rng.choice((0, 1, 8))), word):
             branches = self.fork(session, self.rng.randrange(1, 4))
+            told = []  # whose step was not taken back
             for number, one in enumerate([session, *branches] if branches else []):
                 if self.rewinds:
                     self.end_badly(one)
-                self.value(one, "word += '%d'; word + open('f').read()" % number,
-                           "%s%d%s" % (word, number, word))
-            if branches and self.rng.random() < 0.3:
-                for one in self.fork(branches[0], 1):
-                    self.value(one, "word", word + "1")
+                if self.value(one, "word += '%d'; word + open('f').read()" % number,
+                              "%s%d%s" % (word, number, word)):
+                    told.append((number, one))
+            if told and self.rng.random() < 0.3:
+                number, parent = self.rng.choice(told)
+                for one in self.fork(parent, 1):
+                    self.value(one, "word", "%s%d" % (word, number))
         for one in self.family:
             self.close(one)
 

@@ -1,10 +1,12 @@
 """Live forks: a session becomes several, each a sandbox of its own."""
 import os
+import signal
 import threading
 import time
 import unittest
 
 import sessions
+from daemon import wait_until
 from fork_model import Family
 from rewind_model import play
 from websocket import WebSocket
@@ -15,6 +17,7 @@ import os
 [os.readlink('/proc/self/ns/' + n) for n in ('pid', 'mnt', 'net', 'ipc', 'user', 'cgroup')]
 """
 LIMITS = {"memory": "256m", "workspace": "16m"}
+AHEAD = 4  # slots of each environment that are nobody's yet
 
 
 class Case(sessions.Case):
@@ -404,6 +407,51 @@ class Beside(Case):
                     self.assertEqual(self.daemon.ask("DELETE", "/v1/sessions/" + one["id"])[0], 200)
                     seen.add(one["id"])
         fork.join()
+
+
+class Kept(Case):
+    """Who has forked one waits for the next; and slots wait for sandboxes."""
+
+    def named(self, name):
+        keeper = self.daemon.process.pid
+        with open("/proc/%d/task/%d/children" % (keeper, keeper), encoding="ascii") as file:
+            pids = [int(word) for word in file.read().split()]
+        found = []
+        for pid in pids:
+            try:
+                with open("/proc/%d/status" % pid, encoding="utf-8", errors="replace") as file:
+                    rows = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+            except OSError:
+                continue
+            if rows["Name"] == name and rows["State"][0] != "Z":
+                found.append((pid, len(rows["NSpid"].split())))
+        return found
+
+    def test_one_that_died_meanwhile_is_missed_by_nobody(self):
+        session = self.open()
+        self.step(session, "x = 1")
+        for _ in range(3):
+            branch = self.fork(session)[0]
+            self.assertEqual(self.value(branch, "x"), 1)
+            self.assertTrue(wait_until(lambda: self.named("vial-grafter")))
+            for pid, _ in self.named("vial-grafter"):
+                os.kill(pid, signal.SIGKILL)
+            self.assertTrue(wait_until(lambda: not self.named("vial-grafter")))
+
+    def test_slots_that_died_are_made_again(self):
+        def slots():
+            """Those that nobody lives in."""
+            spaces = [os.readlink("/proc/%d/ns/pid" % pid) for pid, _ in self.named("python3")]
+            return {pid for pid, depth in self.named("vial-init")
+                    if depth == 3 and os.readlink("/proc/%d/ns/pid" % pid) not in spaces}
+        session = self.open()
+        self.assertEqual(self.value(session, "1"), 1)
+        self.assertTrue(wait_until(lambda: len(slots()) == AHEAD))
+        time.sleep(0.3)  # until all that was ordered is there
+        before = slots()
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        self.assertTrue(wait_until(lambda: len(slots() - before) == AHEAD), slots())
 
 
 class Model(Case):

@@ -64,6 +64,22 @@ class Branches(Case):
             self.assert_taken_back(result, outcome=outcome)
             self.assertEqual(self.value(branch, "[x, os.listdir('.')]"), [1, []])
 
+    def test_a_first_step_that_ends_at_once(self):
+        session = self.start()
+        self.step(session, "import os; heap = [bytes(1000) for _ in range(20000)]")
+        for _ in range(8):
+            branch = self.fork(session)[0]
+            for one in (branch, session):
+                self.assert_taken_back(self.step(one, "os._exit(3)"), exit_code=3)
+            self.daemon.ask("DELETE", "/v1/sessions/" + branch)
+
+    def test_a_program_that_does_not_want_to_hear_of_its_children(self):
+        session = self.start()
+        self.step(session, "import os, signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)")
+        for one in [session] + self.fork(session):
+            self.assert_taken_back(self.step(one, "os._exit(3)"), exit_code=3)
+            self.assertEqual(self.value(one, "signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN"), True)
+
     def test_what_could_be_gone_back_to_ends_with_the_fork(self):
         session = self.open(rewind={"undo": 4})
         self.step(session, "x = 1")

@@ -319,14 +319,12 @@ static void reap(void)
 		_exit(1);
 }
 
-/* SIGTERM from outside of the sandbox: the step has to go. */
+/* With all signals blocked.  SIGTERM from outside of the sandbox: the step has to go. */
 static void supervise(void)
 {
 	siginfo_t info;
 	sigset_t wanted;
 
-	(void)sigfillset(&wanted);
-	(void)sigprocmask(SIG_BLOCK, &wanted, NULL);
 	(void)sigemptyset(&wanted);
 	(void)sigaddset(&wanted, SIGTERM);
 	(void)sigaddset(&wanted, SIGCHLD);
@@ -348,6 +346,25 @@ static void *map_shared(void)
 	return mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 }
 
+/* The first of them may end, and its step have to go, before who looks after it is at its work:
+ * signals wait for that from here on, and the end of a child is not ignored. */
+static pid_t fork_active(void)
+{
+	const struct sigaction heard = { .sa_handler = SIG_DFL };
+	struct sigaction own_action;
+	sigset_t all, own;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, &own);
+	(void)sigaction(SIGCHLD, &heard, &own_action);
+	pid_t pid = forker_fork();
+	if (pid <= 0) {
+		(void)sigaction(SIGCHLD, &own_action, NULL);
+		(void)sigprocmask(SIG_SETMASK, &own, NULL);
+	}
+	return pid;
+}
+
 int copies_start(bool is_branch)
 {
 	void *memory = map_shared();
@@ -357,7 +374,7 @@ int copies_start(bool is_branch)
 	if (memory == MAP_FAILED || !forker_can_copy() ||
 	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return -1;
-	pid_t pid = forker_fork();
+	pid_t pid = fork_active();
 	if (pid < 0)
 		return -1;
 	if (pid > 0) {
