@@ -119,10 +119,9 @@ int vial_job_create(struct vial_job **ret, struct vial *host, const char *langua
 		rt = job->opened->tool.runtime;
 	}
 	job->runtime = rt;
-	job->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	job->workdir = strdup(JOB_WORKDIR);
 	job->code.name = strdup(rt->source_name);
-	if (job->cancel_fd < 0 || !job->workdir || !job->code.name)
+	if (!job->workdir || !job->code.name)
 		return err_sys(e, "job");
 	*ret = take_ptr(&job);
 	return 0;
@@ -457,11 +456,34 @@ void vial_job_on_output(struct vial_job *job,
 	job->on_output_arg = arg;
 }
 
-void vial_job_cancel(struct vial_job *job)
+static void raise_cancel(struct vial_job *job)
 {
 	const uint64_t one = 1;
+	int fd = atomic_load(&job->cancel_fd);
+
+	if (fd >= 0)
+		(void)!write(fd, &one, sizeof(one));
+}
+
+/* Whichever of the two comes first, the second sees what the first one stored. */
+void vial_job_cancel(struct vial_job *job)
+{
 	int saved = errno;
 
-	(void)!write(job->cancel_fd, &one, sizeof(one));
+	atomic_store(&job->is_cancelled, true);
+	raise_cancel(job);
 	errno = saved;
+}
+
+int job_hear_cancel(struct vial_job *job, struct err *e)
+{
+	if (atomic_load(&job->cancel_fd) < 0) {
+		int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (fd < 0)
+			return err_sys(e, "job");
+		atomic_store(&job->cancel_fd, fd);
+	}
+	if (atomic_load(&job->is_cancelled))
+		raise_cancel(job);
+	return 0;
 }

@@ -4,6 +4,8 @@
  */
 #include "lib/host.h"
 
+#include <stdatomic.h>
+
 #define JOB_WORKDIR    "/sandbox"
 #define JOB_CODE_MAX   (16u << 20)
 #define JOB_ITEMS_MAX  1024
@@ -67,10 +69,14 @@ struct vial_job {
 	bool has_said_hosts; /* else it is the operator's default that holds */
 	struct rules *hosts; /* that it may reach; NULL: none */
 	unsigned weak;
-	int cancel_fd; /* eventfd */
+	_Atomic int cancel_fd; /* eventfd; -1: it was never run by vial_run() */
+	atomic_bool is_cancelled;
 	void (*on_output)(enum vial_stream stream, const char *bytes, size_t len, void *arg);
 	void *on_output_arg;
 };
+
+/* Before a run that can be cancelled: cancel_fd is there. */
+int job_hear_cancel(struct vial_job *job, struct err *e) MUST_USE;
 
 /* As vial_job_file(), without a copy: the bytes are there for as long as it may be run. */
 int job_lend_file(struct vial_job *job, const char *name, const char *bytes, size_t len,
