@@ -25,7 +25,8 @@ LOST = re.compile(r"there is no session|the (sandbox|environment|session) was lo
                   r"|the (session's )?interpreter (has ended|ended|died|was ended)|it could not be forked"
                   r"|whoever was to fork it died|the sandbox died before it was ready"
                   r"|the sandbox was not sealed|init died before it was ready"
-                  r"|a branch's sandbox: |the (warm interpreter|stem) of \w+ died|trace: ")
+                  r"|a branch's sandbox: |the (warm interpreter|stem) of \w+ died|trace: "
+                  r"|^idmap: ")  # its pid 1 died before it had its ids
 
 
 class Caller:
