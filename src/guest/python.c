@@ -38,7 +38,8 @@ bool python_find(void)
 /* ---- the end ------------------------------------------------------------------------------- */
 
 static struct {
-	PyObject *run_exitfuncs, *thread_count, *collect, *unfreeze;
+	PyObject *run_exitfuncs, *thread_count, *collect, *unfreeze, *get_objects;
+	PyObject *unfrozen;   /* made after all others: a guest's collector knows it */
 	PyObject *exit_count; /* how many functions run_exitfuncs would call */
 	long exits;
 	PyObject *lists[2]; /* threading's exit functions, logging's handlers; or NULL */
@@ -213,6 +214,62 @@ static void clear_added(const struct loaded *l)
 		(void)py.PyDict_SetItem(l->names, added[i], py._Py_NoneStruct);
 }
 
+static bool is_class(PyObject *o, PyObject *type)
+{
+	(void)o;
+	return py.PyType_IsSubtype(type, py.PyType_Type);
+}
+
+/* By a method, or by somebody who waits for the end of another. */
+static bool has_end(PyObject *o, PyObject *type)
+{
+	if (py.PyObject_HasAttrString(type, "__del__"))
+		return true;
+	if (!py.PyType_IsSubtype(type, py._PyWeakref_RefType))
+		return false;
+	PyObject *callback = attribute(o, "__callback__");
+	release(callback);
+	return callback && callback != py._Py_NoneStruct;
+}
+
+static bool any_that(bool (*is)(PyObject *o, PyObject *type), PyObject *objects)
+{
+	intptr_t count = py.PyList_Size(objects);
+	bool found = false;
+
+	for (intptr_t i = 0; i < count && !found; i++) {
+		PyObject *o = py.PyList_GetItem(objects, i), *type = py.PyObject_Type(o);
+		found = is(o, type);
+		release(type);
+	}
+	return found;
+}
+
+static bool contains(PyObject *objects, const PyObject *wanted)
+{
+	for (intptr_t i = py.PyList_Size(objects); i-- > 0;)
+		if (py.PyList_GetItem(objects, i) == wanted)
+			return true;
+	return false;
+}
+
+/*
+ * Whether anything is left of the program's whose end could be noticed.  That is for the collector
+ * to tell, which knows what was made since the zygote's objects were frozen: to look at hundreds of
+ * modules for what was added to them takes as long as a short program.  What it does not know is of
+ * a class that it does.
+ */
+static bool has_left_something(void)
+{
+	PyObject *objects = call(zygote.get_objects);
+	/* In this order: a class of the program's own could have our questions answered by it. */
+	bool has = !objects || !contains(objects, zygote.unfrozen) || any_that(is_class, objects) ||
+		   any_that(has_end, objects);
+
+	release(objects);
+	return has;
+}
+
 static void let_go(struct owned *o, PyObject *modules)
 {
 	if (py.PyObject_IsInstance(o->value, py.PyModule_Type) == 1) {
@@ -271,19 +328,17 @@ static void empty_caches(void)
 	py.PyErr_Clear();
 }
 
-static int by_module(const void *a, const void *b)
+/* Where it is expected to be, which is after the last one; or anywhere. */
+static bool is_loaded(PyObject *module, size_t *next)
 {
-	uintptr_t x = (uintptr_t)((const struct loaded *)a)->module;
-	uintptr_t y = (uintptr_t)((const struct loaded *)b)->module;
-
-	return (x > y) - (x < y);
-}
-
-static bool is_loaded(PyObject *module)
-{
-	const struct loaded key = { .module = module };
-
-	return bsearch(&key, zygote.loaded, zygote.count, sizeof(key), by_module);
+	for (size_t i = *next; i < zygote.count + *next; i++) {
+		size_t place = i < zygote.count ? i : i - zygote.count;
+		if (zygote.loaded[place].module == module) {
+			*next = place + 1;
+			return true;
+		}
+	}
+	return false;
 }
 
 /* What is in sys.modules and was not there before the program: the others are not even touched,
@@ -291,11 +346,11 @@ static bool is_loaded(PyObject *module)
 static size_t find_owned(struct owned *ret, size_t max, PyObject *modules)
 {
 	PyObject *key, *value;
-	size_t count = 0;
+	size_t count = 0, next = 0;
 	intptr_t at = 0;
 
 	while (count < max && py.PyDict_Next(modules, &at, &key, &value)) {
-		if (value == py._Py_NoneStruct || is_loaded(value))
+		if (value == py._Py_NoneStruct || is_loaded(value, &next))
 			continue;
 		py.Py_IncRef(key);
 		py.Py_IncRef(value);
@@ -337,7 +392,7 @@ static bool end_modules(void)
 		if (any_left(owned, count))
 			return false;
 	}
-	for (size_t i = 0; i < zygote.count; i++)
+	for (size_t i = 0; i < zygote.count && (i > 0 || has_left_something()); i++)
 		clear_added(&zygote.loaded[i]);
 	return true;
 }
@@ -471,7 +526,6 @@ static bool note_modules(void)
 		zygote.loaded[zygote.count++] =
 			(struct loaded){ value, names, py.PyDict_Size(names) };
 	}
-	qsort(zygote.loaded, zygote.count, sizeof(*zygote.loaded), by_module);
 	return true;
 }
 
@@ -481,6 +535,8 @@ static void prepare_end(void)
 	zygote.thread_count = attribute_of("_thread", "_count");
 	zygote.collect = attribute_of("gc", "collect");
 	zygote.unfreeze = attribute_of("gc", "unfreeze");
+	zygote.get_objects = attribute_of("gc", "get_objects");
+	zygote.unfrozen = py.PyList_New(0);
 	zygote.exit_count = attribute_of("atexit", "_ncallbacks");
 	zygote.exits = number(call(zygote.exit_count));
 	zygote.lists[0] = attribute_of("threading", "_threading_atexits");
@@ -489,7 +545,7 @@ static void prepare_end(void)
 		zygote.list_sizes[i] = zygote.lists[i] ? py.PyList_Size(zygote.lists[i]) : 0;
 	zygote.libraries = libraries();
 	if (!zygote.run_exitfuncs || !zygote.thread_count || !zygote.collect || !zygote.unfreeze ||
-	    zygote.exits < 0 || !note_modules() ||
+	    !zygote.get_objects || !zygote.unfrozen || zygote.exits < 0 || !note_modules() ||
 	    patch_in(&at_finalize, (void *)py.Py_FinalizeEx, (void (*)(void))finalize_instead) < 0)
 		return;
 	if (patch_in(&at_exit, (void *)py.Py_Exit, (void (*)(void))exit_instead) < 0)

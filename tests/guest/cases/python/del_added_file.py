@@ -1,0 +1,3 @@
+import json
+json.keeper = open('data.txt', 'w')
+json.keeper.write('data')
