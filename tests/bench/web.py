@@ -17,7 +17,7 @@ ADDED_BAR = 0.3     # ms at p50 that HTTP adds to an armed run
 SUSTAINED_BAR = 0.9  # runs/s of POST /execute at eight clients, the pool's own = 1
 DELAY_BAR = 2.0     # p95 of a hello beside the sleepers of another tenant, quiet = 1
 WIDTHS = (1, 8)
-ROUNDS = 3          # of all, in turn, so that what the machine does meanwhile falls on all alike
+ROUNDS = 5          # of all, in turn, so that what the machine does meanwhile falls on all alike
 SLEEPERS = 100
 POST = ('wrk.method = "POST"\nwrk.body = [[%s]]\nwrk.headers["Content-Type"] = "application/json"\n'
         'function response(status, headers, body)\n'
@@ -213,7 +213,7 @@ def measure(vial, scratch, seconds):
                 return [f"left out: the server over HTTP: {reason}"]
             wait_ready(port)
             pool, execute, front, added = side_by_side(vial, f"http://127.0.0.1:{port}", scratch,
-                                                       max(1, round(seconds / ROUNDS)))
+                                                       max(2, round(seconds / 3)))
             quiet, beside = two_tenants(port, tokens, scratch, int(seconds * 30))
     except (RuntimeError, OSError, subprocess.SubprocessError) as why:
         return [f"left out: the server over HTTP: {why}"]
