@@ -25,10 +25,10 @@ kills = runs = forks = 0   # how many of each; set by start()
 moment = random.Random()   # for everything that is random
 
 
-def start(seed, is_soak):
+def start(seed, is_soak, few):
     global kills, runs, forks
     moment.seed(seed)
-    kills, runs, forks = (200, 20000, 10000) if is_soak else (20, 2000, 200)
+    kills, runs, forks = (200, 20000, 10000) if is_soak else (few, 100 * few, 10 * few)
     leftovers.become_subreaper()
 
 
