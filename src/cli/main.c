@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/root.h"
 #include "cli/term.h"
 #include "cli/verbs.h"
 
@@ -175,6 +176,9 @@ int main(int argc, char **argv)
 	}
 
 	const struct verb *verb = find_verb(name);
+	struct err e;
 
-	return verb ? verb->main(argc - 1, argv + 1) : unknown_verb(name);
+	if (!verb)
+		return unknown_verb(name);
+	return root_settle(&e) < 0 ? cli_report(name, &e) : verb->main(argc - 1, argv + 1);
 }
