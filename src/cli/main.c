@@ -180,5 +180,5 @@ int main(int argc, char **argv)
 
 	if (!verb)
 		return unknown_verb(name);
-	return root_settle(&e) < 0 ? cli_report(name, &e) : verb->main(argc - 1, argv + 1);
+	return root_settle(argv, &e) < 0 ? cli_report(name, &e) : verb->main(argc - 1, argv + 1);
 }

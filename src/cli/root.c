@@ -4,6 +4,7 @@
 #include "base/sys.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mount.h>
@@ -39,11 +40,17 @@ static int mount_on_itself(int root, int space, struct err *e)
 	return 0;
 }
 
-int root_settle(struct err *e)
+int root_settle(char **argv, struct err *e)
 {
+	char self[PATH_MAX];
+
 	if (geteuid() != 0 || !is_chroot())
 		return 0;
 	auto_free char *cwd = getcwd(NULL, 0);
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (len < 0)
+		return 0; /* without /proc there are no sandboxes either */
+	self[len] = '\0';
 	if (unshare(CLONE_NEWNS) < 0)
 		return 0; /* no power to do so, hence to make sandboxes either */
 	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -56,5 +63,6 @@ int root_settle(struct err *e)
 		return err_sys(e, "chroot: its root");
 	if (cwd && chdir(cwd) < 0)
 		return err_sys(e, "chroot: %.200s", cwd);
-	return 0;
+	(void)execv(self, argv); /* where what we are made of has a name again */
+	return err_sys(e, "chroot: %.200s", self);
 }

@@ -35,6 +35,13 @@ class Chroot(tier.Case):
         report = json.loads(done.stdout)
         self.assertEqual(report["tier"], "full", done.stdout)
 
+    def test_a_daemon(self):
+        script = '''cd "$1"; "$2" serve --listen none >log 2>&1 & trap 'kill $!; wait' EXIT
+            for _ in $(seq 300); do grep -q "is ready" log && break; sleep 0.1; done
+            "$2" session open -l bash >id && "$2" session run "$(cat id)" -c 'echo hello' || cat log'''
+        done = self.enter("/bin/sh", "-c", script, "sh", self.dir, tier.VIAL)
+        self.assertEqual((done.returncode, done.stdout), (0, "hello\n"), done.stderr)
+
     def test_a_program_in_the_working_directory(self):
         with open(os.path.join(self.dir, "hello.sh"), "w", encoding="utf-8") as file:
             file.write("echo hello\n")
