@@ -35,7 +35,7 @@ static int mount_on_itself(int root, int space, struct err *e)
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return err_sys(e, "chroot: mounts of our own");
 	if (move_mount(tree, "", root, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ||
-	    fchdir(tree) < 0)
+	    fchdir(tree) < 0 || mount(NULL, ".", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return err_sys(e, "chroot: a mount");
 	return 0;
 }

@@ -6,9 +6,10 @@ import unittest
 
 import tier
 
-# The host's directories below one that is no mount point.
+# The host's directories below one that is no mount point.  Mounts are shared, as systemd has them, but with nobody.
 ENTER = """
 set -e
+mount --make-rshared /
 mkdir "$1"
 for place in usr etc dev proc sys run tmp var; do
     mkdir "$1/$place"
