@@ -392,7 +392,9 @@ static bool end_modules(void)
 		if (any_left(owned, count))
 			return false;
 	}
-	for (size_t i = 0; i < zygote.count && (i > 0 || has_left_something()); i++)
+	if (!has_left_something())
+		return true;
+	for (size_t i = 0; i < zygote.count; i++)
 		clear_added(&zygote.loaded[i]);
 	return true;
 }

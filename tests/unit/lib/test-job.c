@@ -7,8 +7,6 @@
 
 DEFINE_CLEANUP(struct vial *, vial_close)
 
-static const char endless[] = "sleep 60\n";
-
 static void *cancel(void *job)
 {
 	vial_job_cancel(job);
@@ -27,6 +25,14 @@ static void on_output(enum vial_stream stream, const char *bytes, size_t len, vo
 		(void)pthread_join(thread, NULL);
 }
 
+static int prepare(struct vial **host, struct vial_job **job, const char *code,
+		   struct vial_error *error)
+{
+	return vial_open(host, NULL, error) < 0 || vial_job_create(job, *host, "sh", error) < 0
+		       ? -1
+		       : vial_job_code(*job, NULL, code, strlen(code), error);
+}
+
 TEST(a_job_that_was_cancelled_before_its_run_ends_at_once)
 {
 	AUTO(vial_closep) struct vial *host = NULL;
@@ -34,9 +40,7 @@ TEST(a_job_that_was_cancelled_before_its_run_ends_at_once)
 	AUTO(vial_result_freep) const struct vial_result *result = NULL;
 	struct vial_error error;
 
-	CHECK(vial_open(&host, NULL, &error) == 0);
-	CHECK(vial_job_create(&job, host, "sh", &error) == 0);
-	CHECK(vial_job_code(job, NULL, endless, strlen(endless), &error) == 0);
+	CHECK(prepare(&host, &job, "sleep 60\n", &error) == 0);
 	vial_job_cancel(job);
 	CHECK(vial_run(&result, job, &error) == 0);
 	CHECK(result->outcome == VIAL_CANCELLED);
@@ -44,15 +48,12 @@ TEST(a_job_that_was_cancelled_before_its_run_ends_at_once)
 
 TEST(a_run_is_cancelled_from_another_thread)
 {
-	static const char code[] = "echo; sleep 60\n";
 	AUTO(vial_closep) struct vial *host = NULL;
 	AUTO(vial_job_freep) struct vial_job *job = NULL;
 	AUTO(vial_result_freep) const struct vial_result *result = NULL;
 	struct vial_error error;
 
-	CHECK(vial_open(&host, NULL, &error) == 0);
-	CHECK(vial_job_create(&job, host, "sh", &error) == 0);
-	CHECK(vial_job_code(job, NULL, code, strlen(code), &error) == 0);
+	CHECK(prepare(&host, &job, "echo; sleep 60\n", &error) == 0);
 	vial_job_on_output(job, on_output, job);
 	CHECK(vial_run(&result, job, &error) == 0);
 	CHECK(result->outcome == VIAL_CANCELLED);
