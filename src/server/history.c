@@ -16,7 +16,7 @@
 #include <time.h>
 
 #define END_US  5000000u
-#define NOTE_US 50000u /* how long the scribe may not know of a record: it likes many at once */
+#define NOTE_US 250000u /* how long the scribe may not know of a record: it likes many at once */
 
 enum {
 	JOURNAL_TURN = 4 << 20, /* so large, and the other one has its turn */

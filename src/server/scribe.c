@@ -14,6 +14,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -359,6 +360,7 @@ _Noreturn static void scribe_main(int channel, const struct scribe_options *opti
 	struct err e;
 
 	(void)prctl(PR_SET_NAME, "vial-scribe");
+	(void)setpriority(PRIO_PROCESS, 0, 0); /* the server's is for those who wait */
 	for (int i = 0; i < JOURNALS; i++) {
 		s.journals[i].fd = openat(options->dir, journal_names[i],
 					  O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
