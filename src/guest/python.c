@@ -125,11 +125,9 @@ static long number(PyObject *o)
 	return value;
 }
 
-/* Whether anybody asked to be called.  Logging always does, for handlers it may not have. */
+/* Whether the program asked to be called, or has something that a library would look after. */
 static bool is_awaited(void)
 {
-	if (zygote.exits != (zygote.lists[1] ? 1 : 0))
-		return true;
 	for (size_t i = 0; i < 2; i++)
 		if (zygote.lists[i] && py.PyList_Size(zygote.lists[i]) != zygote.list_sizes[i])
 			return true;
@@ -451,10 +449,12 @@ static bool end_quickly(void)
 {
 	if (is_watched() || !is_alone())
 		return false;
-	if (is_awaited()) {
-		end_threads();
+	bool awaited = is_awaited();
+	if (awaited)
+		end_threads(); /* there are none, but its functions could tell */
+	/* Logging always asks to be called, for handlers that it may not have. */
+	if (awaited || zygote.exits != (zygote.lists[1] ? 1 : 0))
 		release(call(zygote.run_exitfuncs)); /* each failure was told when it happened */
-	}
 	if (!is_alone())
 		return false;
 	if (!flush_both())
