@@ -219,7 +219,9 @@ def test_exports():
     "x = = 1", "def f(eval): pass\neval('1')", "if 0: eval = None\neval('1')",
     "class A:\n    def exec(self): pass\nexec('1')", "def f(eval=eval('1')): pass",
     "eval('1')\ndef eval(x): pass", "eval = 1\ndel eval\neval('1')", "[0 for eval in '']\neval('1')",
-    "if 0:\n    from re import compile\ncompile('1', '', 'eval')"])
+    "if 0:\n    from re import compile\ncompile('1', '', 'eval')",
+    "# coding: utf-7\n#+AAo-import os", "\f\n# coding: utf-7\n#+AAo-import os", "\r# coding: utf-7\r#+AAo-import os",
+    "# coding: nothing"])
 def test_what_the_policy_refuses(code):
     with pytest.raises(ToolException, match=r"^Code failed security validation \(\d+ violation\(s\) detected\):\n  • \["):
         tool().execute(code)
@@ -229,7 +231,7 @@ def test_what_the_policy_refuses(code):
     "print('import os')", '"""import os"""', "# import os", "import re\nre.compile('x')",
     "class D:\n    def eval(self, x): return x\nD().eval('1')", "def compile(x): return x\ncompile(1)",
     "from re import compile\ncompile('x')", "def f(eval): return eval(1)\nf(str)",
-    "def f():\n    exec = print\n    exec(1)\nf()"])
+    "def f():\n    exec = print\n    exec(1)\nf()", "# -*- coding: utf8 -*-\n", "\n\n# coding: utf-7"])
 def test_what_it_does_not(code):
     tool().execute(code)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import codecs
 import io
 import re
 import tokenize
@@ -26,6 +27,10 @@ def find_violations(code: str, policy: Optional[SecurityPolicy]) -> List[Violati
     """What the policy refuses in it, each thing once, in the order of the code."""
     if policy is None or policy.severity_threshold <= SecurityIssueSeverity.SAFE:
         return []
+    coding = _coding(code)
+    if coding:  # an interpreter that reads it differently would see another program
+        return [Violation(SecurityIssueSeverity.HIGH,
+                          "Source encoding %s: only UTF-8 is read" % coding)]
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as why:
@@ -37,6 +42,17 @@ def find_violations(code: str, policy: Optional[SecurityPolicy]) -> List[Violati
         if policy.blocks(violation.severity):
             found.setdefault(violation, line)
     return sorted(found, key=lambda violation: found[violation])
+
+
+def _coding(code: str) -> Optional[str]:
+    """The encoding that the code names for itself, as whoever runs its file finds it, if that is
+    not UTF-8."""
+    lines = code.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "surrogatepass")
+    try:
+        name, _ = tokenize.detect_encoding(io.BytesIO(lines).readline)
+    except SyntaxError:
+        return "unknown"
+    return None if codecs.lookup(name).name in ("utf-8", "utf-8-sig", "ascii") else name
 
 
 Found = Tuple[int, Violation]

@@ -78,7 +78,8 @@ class ExecutorSession:
         if will_do(code, workdir, directory):
             with contextlib.suppress(APIError):  # what there is to refuse is refused below, too
                 trial = Trial(self._client, code, directory, options)
-                if trial.is_same:
+                # Who looked for the directory by its name will find it there.
+                if trial.is_same and workdir not in trial.result.stderr:
                     return trial.keep()
         return self._run_there(code, workdir, directory, options)
 
@@ -86,6 +87,7 @@ class ExecutorSession:
                    ) -> Result:
         """In the directory itself."""
         env = {"MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp",
+               "OPENBLAS_NUM_THREADS": "1",  # each more takes memory that small limits do not have
                "PYTHONPATH": "%s:%s" % (workdir, INSIDE)}
         if "matplotlib" in code or "seaborn" in code:  # a mention will do
             env["MPLBACKEND"] = "module://vial_figures"
