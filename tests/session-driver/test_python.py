@@ -648,6 +648,18 @@ class Policies(Case):
         self.assertEqual(self.failure("import importlib"), "ImportError: Import 'importlib' not allowed")
         self.assertEqual(self.value("import os\nos.name", policy=None), "posix")
 
+    def test_what_a_c_function_imports_is_not_the_programs(self):
+        policy = {"allow": ["json", "datetime"]}
+        self.assertEqual(self.value("import datetime\n"
+                                    "datetime.datetime.strptime('2001', '%Y').strftime('%Y')", policy=policy), "2001")
+        self.assertEqual(self.value("f'{datetime.date(2001, 1, 1):%Y}'"), "2001")
+        for name in ("os", "time"):
+            for code in ("import " + name, "__import__('%s', globals(), globals(), [])" % name):
+                with self.subTest(code):
+                    self.assertEqual(self.failure(code), "ImportError: Import '%s' not allowed" % name)
+        hidden = "f = vars(__builtins__)['__imp' + 'ort__']\nf('os', globals(), globals(), [])"
+        self.assertEqual(self.failure(hidden), "ImportError: Import 'os' not allowed")
+
     def test_the_policy_lasts(self):
         self.run_step("1", policy={"allow": ["json"]})
         self.assertIn("not allowed", self.failure("import os"))

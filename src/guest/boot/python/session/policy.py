@@ -106,6 +106,11 @@ PROFILES = {
 }
 
 
+# What no C function imports in its caller's name.
+NEVER_INDIRECT = frozenset(PROFILES["default"]["block"]) | frozenset(
+    "builtins gc importlib inspect _imp io _io marshal runpy signal threading _thread".split())
+
+
 class PolicyError(Exception):
     """The code was refused; nothing of it ran."""
 
@@ -232,7 +237,7 @@ def blank_texts(code):
 
 def coding_of(code):
     """The encoding that the code names for itself, if that is not UTF-8."""
-    for line in code.splitlines()[:2]:
+    for line in re.split("\r\n?|\n", code, maxsplit=2)[:2]:  # splitlines() knows other ends
         match = CODING.match(line)
         if match:
             name = match[1].lower().replace("_", "-")
@@ -465,10 +470,18 @@ class Guard:
         if refused:
             raise ImportError(policy.text % refused, name=module)
 
+    @staticmethod
+    def _is_indirect(frame, name, names, more, fromlist):
+        """Whether it is a C function that imports, as PyImport_Import() does: it has no frame of its own."""
+        return type(fromlist) is list and not fromlist and names is more \
+            and "__import__" not in frame.f_code.co_names and not covers(NEVER_INDIRECT, name)
+
     def _guarded_import(self, name, globals=None, locals=None, fromlist=(), level=0):
-        if type(name) is not str or level or self._is_library(sys._getframe(1)):
+        frame = sys._getframe(1)
+        if type(name) is not str or level or self._is_library(frame):
             return self._import(name, globals, locals, fromlist, level)
-        self._refuse(name)
+        if not self._is_indirect(frame, name, globals, locals, fromlist):
+            self._refuse(name)
         module = self._import(name, globals, locals, fromlist, level)
         for item in fromlist or ():
             inner = getattr(module, item, None)
