@@ -93,6 +93,24 @@ def test_imports_that_are_refused(code):
         execute(code, allowed_imports=["json", "importlib"])
 
 
+def test_imports_of_what_is_allowed():
+    code = "import datetime\nreturn datetime.datetime(2001, 1, 1).strftime('%Y')"
+    assert execute(code, allowed_imports=["json", "math", "datetime"]) == "2001"
+
+
+@pytest.mark.parametrize("error", [StopIteration, GeneratorExit, SystemExit, asyncio.CancelledError])
+def test_functions_that_raise_what_is_not_an_error(error):
+    def fail():
+        raise error
+    with pytest.raises(RuntimeError, match="the callback fail raised " + error.__name__):
+        execute("fail()", {"fail": fail})
+
+    async def fail_later():
+        raise asyncio.CancelledError("later")
+    code = "try:\n    await fail_later()\nexcept Exception as e:\n    return type(e).__name__"
+    assert execute(code, {"fail_later": fail_later}) in ("CancelledError", "CallbackError")
+
+
 def test_imports_by_default():
     assert execute("import re, random, statistics, collections, decimal\nreturn statistics.mean([1,3])") == 2
     for name in ("os", "sys", "subprocess", "socket", "requests", "shutil", "tempfile", "pickle"):

@@ -39,6 +39,17 @@ def is_async(function: Callback) -> bool:
         or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
+def call_in_thread(function: Callback, call: Call) -> Any:
+    """Call it where an exception has to travel through a future: not all can."""
+    try:
+        return function(*call.args, **call.kwargs)
+    except BaseException as error:
+        if isinstance(error, Exception) and not isinstance(error, StopIteration):
+            raise
+        what = type(error).__name__
+        raise RuntimeError("the callback %s raised %s" % (call.name, what)) from error
+
+
 def message_of(error: BaseException) -> str:
     """What the exception was made of, where that is one text: str() of a KeyError is not."""
     if len(error.args) == 1 and isinstance(error.args[0], str):

@@ -93,6 +93,10 @@ class _Stream:
             return _callbacks.returned(call.name, await value)
         except Exception as error:
             return self._reader.failures.raised(error)
+        except asyncio.CancelledError as error:
+            if self._is_over:
+                raise
+            return self._reader.failures.raised(error)  # the function's own
 
     async def _post(self, call: Call, body: bytes) -> None:
         with contextlib.suppress(NotFound):  # the program no longer waits
@@ -244,5 +248,5 @@ class AsyncStream(_Stream):
         if _callbacks.is_async(function):
             value = function(*call.args, **call.kwargs)
         else:
-            value = await asyncio.to_thread(function, *call.args, **call.kwargs)
+            value = await asyncio.to_thread(_callbacks.call_in_thread, function, call)
         return await value if inspect.isawaitable(value) else value
