@@ -251,10 +251,11 @@ static size_t indent_of(const char *text, const char *opening)
 	return opening - count == text || opening[-1 - (ptrdiff_t)count] == '\n' ? count : 0;
 }
 
-/* Everything in blocks of ticks, one after the other. */
-static void read_blocks(struct buf *out, const char *text, const char *end)
+/* Everything in blocks of ticks, one after the other.  True: there was one, if only an empty one. */
+static bool read_blocks(struct buf *out, const char *text, const char *end)
 {
 	const char *at = text, *newline = text;
+	bool any = false;
 
 	while ((at = find_ticks(at, end, FENCE_MIN))) {
 		struct block b = { .ticks = ticks(at, end), .indent = indent_of(text, at) };
@@ -266,11 +267,14 @@ static void read_blocks(struct buf *out, const char *text, const char *end)
 		if (closing) { /* all on one line */
 			add_line(out, without_tag((struct span){ info.at, closing }));
 			at = closing + ticks(closing, end);
+			any = true;
 			continue;
 		}
 		read_opening(&b, info, out);
 		at = read_block(&b, info.end + (info.end < end), end, out);
+		any |= b.is_ours;
 	}
+	return any;
 }
 
 /* The whole of it in ticks, and none within. */
@@ -292,6 +296,7 @@ static void read_inline(struct buf *out, struct span text)
 bool source_read(struct source *ret, const char *text, size_t len)
 {
 	auto_buf struct buf inner = BUF_INIT(len), marked = BUF_INIT(2 * len + 2);
+	bool is_marked = false;
 
 	*ret = (struct source){ .code = BUF_INIT(2 * len + 2), .otherwise = BUF_INIT(2 * len + 2) };
 	switch (literal_member(&inner, text, len, "generated_code")) {
@@ -305,11 +310,12 @@ bool source_read(struct source *ret, const char *text, size_t len)
 		break;
 	}
 	if (memchr(text, '`', len)) {
-		read_blocks(&marked, text, text + len);
+		is_marked = read_blocks(&marked, text, text + len);
 		if (marked.len == 0)
 			read_inline(&marked, (struct span){ text, text + len });
+		is_marked |= marked.len > 0;
 	}
-	if (marked.len > 0 && is_no_python(text, len)) {
+	if (is_marked && is_no_python(text, len)) {
 		buf_add(&ret->code, buf_str(&marked), marked.len);
 		return true;
 	}

@@ -67,7 +67,9 @@ TEST(source_finds_blocks)
 		{ "1. so:\n   ```python\n   if 1:\n       x\n   ```", "if 1:\n    x\n", NULL },
 		{ "````python\nx='''\n```\n'''\n````", "x='''\n```\n'''\n", NULL },
 		{ "```json\n{}\n```", "```json\n{}\n```", NULL },
-		{ "```\n```", "```\n```", NULL },
+		{ "```\n```", "", NULL },
+		{ "```python\n```", "", NULL },
+		{ "```bash\n```", "```bash\n```", NULL },
 		{ "it`s", "it`s", NULL },
 	};
 
