@@ -23,6 +23,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -220,6 +221,20 @@ static void replace_own_fds(void)
 	}
 }
 
+/* A limit on memory counts a thread's stack as all that it could become: of 8 MiB, a program could
+ * have sixty threads.  Its first stack is not one of these. */
+static void make_stacks_smaller(void)
+{
+	enum { STACK = 2 << 20 };
+	pthread_attr_t all;
+
+	if (pthread_getattr_default_np(&all) != 0)
+		return;
+	if (pthread_attr_setstacksize(&all, STACK) == 0)
+		(void)pthread_setattr_default_np(&all);
+	(void)pthread_attr_destroy(&all);
+}
+
 void vial_serve(void)
 {
 	(void)fork();
@@ -238,6 +253,7 @@ __attribute__((visibility("default"))) pid_t fork(void)
 	if (served || fcntl(BOX_CONTROL_FD, F_GETFD) < 0)
 		return real();
 	served = true;
+	make_stacks_smaller();
 	text_gather();
 	pages_gather();
 	if (is_rehearsal(real, false) || (session && is_rehearsal(real, true)))

@@ -18,17 +18,23 @@ enum {
 };
 
 /*
- * To these clients an exit is an exception like any other, which an interpreter that exits
- * does not show.  Only for programs that mention it.
+ * To these clients an exit is an exception like any other, which an interpreter that exits does not
+ * show; and of an exception they compare the text, to which an interpreter adds what it would
+ * suggest, and notes.
  */
 static const char wrapper[] =
 	"def _run():\n"
 	"    import os, sys\n"
-	"    with open('" SNIPPET_NAME "', 'rb') as file:\n"
+	"    names = globals()\n"
+	"    del names['_run']\n"
+	"    with open('" SNIPPET_NAME "', encoding='utf-8', newline='') as file:\n"
 	"        text = file.read()\n"
+	"    os.remove('" SNIPPET_NAME "')\n"
 	"    try:\n"
-	"        exec(compile(text, '<user>', 'exec'), globals())\n"
-	"    except (SystemExit, SyntaxError) as end:\n"
+	"        exec(compile(text, '<user>', 'exec'), names)\n"
+	"    except MemoryError:\n"
+	"        raise\n"
+	"    except BaseException as end:\n"
 	"        what = type(end).__name__, end\n"
 	"        line = 'Traceback (most recent call last):\\n%s: %s\\n' % what\n"
 	"        os.write(2, line.encode(errors='replace'))\n"
@@ -42,7 +48,7 @@ static void write_failure(struct json *j, const struct failure *f)
 	json_string(j, "detail", f->err.msg);
 }
 
-const struct manner exec_manner = { NULL, true, write_failure };
+const struct manner exec_manner = { manner_headers, true, write_failure };
 
 static void write_text(struct buf *text, const char *key, const char *bytes, size_t len,
 		       uint64_t characters)
@@ -84,26 +90,12 @@ static void refuse(struct exchange *x, const char *member, const char *message, 
 
 /* ---- one line -------------------------------------------------------------------------- */
 
-/* Its text, as str() has it, says where: what is printed of it does not. */
-static bool is_syntax_error(const char *type)
-{
-	static const char *const types[] = { "SyntaxError", "IndentationError", "TabError" };
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (strcmp(type, types[i]) == 0)
-			return true;
-	return false;
-}
-
 static void add_detail(struct buf *out, const struct vial_result *result)
 {
 	bool is_exception = result->exception.type[0] != '\0';
 
 	if (result->oom)
 		buf_add_str(out, "Memory limit exceeded\n");
-	else if (is_syntax_error(result->exception.type) && result->exception.line > 0)
-		buf_printf(out, "%s: %s (<user>, line %ld)\n", result->exception.type,
-			   result->exception.message, result->exception.line);
 	else if (is_exception && oneline_exception(out, result->err.data, result->err.len))
 		return;
 	else if (is_exception)
@@ -138,16 +130,6 @@ static unsigned render(struct buf *text, const struct snippet *s, const struct v
 }
 
 /* ---- the request ----------------------------------------------------------------------- */
-
-static bool mentions_exit(const struct buf *code)
-{
-	static const char *const words[] = { "exit", "quit", "Exit" };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (memmem(buf_str(code), code->len, words[i], strlen(words[i])))
-			return true;
-	return false;
-}
 
 /* False: it has been answered. */
 static bool read_request(struct snippet *s)
@@ -194,7 +176,7 @@ void exec_post(struct exchange *x, void *arg)
 		return;
 	}
 	s->timeout_ms = TIMEOUT_MS;
-	s->wrapper = mentions_exit(&s->source.code) ? wrapper : NULL;
+	s->wrapper = wrapper;
 	s->render = render;
 	snippet_start(s);
 }

@@ -19,8 +19,7 @@ enum {
 	SESSION_NAME_MAX = 256,
 };
 
-/* nosniff is on every answer of ours. */
-static const char *const headers[][2] = {
+const char *const manner_headers[][2] = {
 	{ "Strict-Transport-Security", "max-age=31536000; includeSubDomains" },
 	{ "X-Frame-Options", "SAMEORIGIN" },
 	{ "X-XSS-Protection", "1; mode=block" },
@@ -42,8 +41,8 @@ static void write_failure(struct json *j, const struct failure *f)
 	write_answer(j, "error", "", 0, f->err.msg, strlen(f->err.msg));
 }
 
-const struct manner execute_manner = { headers, true, write_failure };
-const struct manner nobodys_manner = { headers, false, NULL };
+const struct manner execute_manner = { manner_headers, true, write_failure };
+const struct manner nobodys_manner = { manner_headers, false, NULL };
 
 static void refuse(struct exchange *x, const char *text)
 {

@@ -16,5 +16,8 @@ struct manner {
 	void (*write_failure)(struct json *j, const struct failure *f);
 };
 
+/* That others' clients look for.  nosniff is on every answer of ours. */
+extern const char *const manner_headers[][2];
+
 /* `nobodys_manner`: of paths that are neither ours nor theirs. */
 extern const struct manner execute_manner, exec_manner, nobodys_manner;

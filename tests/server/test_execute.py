@@ -364,6 +364,11 @@ class Exec(daemon.Case):
                 ("try: 1/0\nexcept Exception: raise OSError('y')", "OSError: y\n"),
                 ("import sys; sys.exit(0)", "SystemExit: 0\n"), ("exit('why')", "SystemExit: why\n"),
                 ("raise SystemExit(3)", "SystemExit: 3\n"), ("import os; os._exit(3)", "SystemExit: 3\n"),
+                ("total = 1\nprint(totl)", "NameError: name 'totl' is not defined\n"),
+                ("import math\nmath.sqr(1)", "AttributeError: module 'math' has no attribute 'sqr'\n"),
+                ("e = ValueError('x')\ne.add_note('n')\nraise e", "ValueError: x\n"),
+                ("exec('x = = 1')", "SyntaxError: invalid syntax (<string>, line 1)\n"),
+                ("raise KeyboardInterrupt", "KeyboardInterrupt: \n"),
                 ("x = b'x' * (1 << 40)", "Memory limit exceeded\n")):
             with self.subTest(code=code):
                 self.assertEqual(self.ask(code), (400, {"detail": line}))
@@ -376,9 +381,17 @@ class Exec(daemon.Case):
         status, answer = self.ask("raise ValueError('y' * 20000)")
         self.assertEqual((status, answer["detail"]), (400, ("ValueError: " + "y" * 20000)[:8192]))
 
-    def test_programs_that_mention_an_exit(self):
+    def test_a_program_is_the_main_one(self):
         self.assertEqual(self.ask("def f(n): return n and n + f(n - 1)\n"
-                                  "if __name__ == '__main__': print(f(3))  # exit"), (200, {"output": "6\n"}))
+                                  "if __name__ == '__main__': print(f(3), '_run' in globals())"),
+                         (200, {"output": "6 False\n"}))
+        self.assertEqual(self.ask("# coding: foo\nprint('\u00e9')"), (200, {"output": "\u00e9\n"}))
+
+    def test_many_threads(self):
+        code = ("import threading\ngo = threading.Event()\n"
+                "all = [threading.Thread(target=go.wait) for _ in range(200)]\n"
+                "for t in all: t.start()\ngo.set()\nprint(len(all))")
+        self.assertEqual(self.ask(code), (200, {"output": "200\n"}))
 
     def test_requests_that_are_refused(self):
         for body, kind, member in (('{"cod": 1}', "missing", ["body", "code"]),
