@@ -251,7 +251,7 @@ static size_t indent_of(const char *text, const char *opening)
 	return opening - count == text || opening[-1 - (ptrdiff_t)count] == '\n' ? count : 0;
 }
 
-/* Everything in blocks of ticks, one after the other.  True: there was one, if only an empty one. */
+/* Everything in blocks of ticks, one after the other.  True: there was one, maybe empty. */
 static bool read_blocks(struct buf *out, const char *text, const char *end)
 {
 	const char *at = text, *newline = text;
