@@ -378,6 +378,8 @@ def test_figures(sandbox):
     told = FileObject.from_encoded_url(lines[0].rsplit("/", 1)[1])
     assert told.mime_type == "image/png"
     assert one.file_repository.read_file(told.name, "user123").content[:4] == b"\x89PNG"
+    assert "File 'image_" in tool().execute("import pandas as pd\nimport matplotlib.pyplot as plt\n"
+                                            "pd.DataFrame({'a': [1, 2]}).plot()\nplt.show()")
 
 
 def test_settings_are_of_their_types():

@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 ENVIRONMENTS = ("codemie", "python-data", "python")
 STORAGE = "1g"
 OUTPUT = "16m"  # whoever wants less cuts it
+PLOTTING = "256Mi"  # instead of the usual limit, of which loading what plots would leave nothing
 GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest")
 INSIDE = "/opt/vial"  # where code finds what is in GUEST
 FONTS = ".matplotlib"  # in a user's directory
@@ -92,6 +93,8 @@ class ExecutorSession:
         if "matplotlib" in code or "seaborn" in code:  # a mention will do
             env["MPLBACKEND"] = "module://vial_figures"
             env["MPLCONFIGDIR"] = "%s/%s" % (workdir, FONTS)
+            if options["limits"]["memory"] == CodeExecutorConfig.memory_limit:
+                options = {**options, "limits": {**options["limits"], "memory": PLOTTING}}
             for name, content in _fonts(self._client, options["environment"]).items():
                 write_beneath(directory, "%s/%s" % (FONTS, name), content)
         return self._client.run(code, directory=directory, workdir=posixpath.normpath(workdir),
