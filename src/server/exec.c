@@ -13,6 +13,7 @@
 
 enum {
 	TIMEOUT_MS = 10000,
+	MEMORY_BYTES = 1 << 30,
 	OUTPUT_CHARACTERS = 16384, /* of either, silently cut */
 	DETAIL_CHARACTERS = 8192,
 };
@@ -176,6 +177,7 @@ void exec_post(struct exchange *x, void *arg)
 		return;
 	}
 	s->timeout_ms = TIMEOUT_MS;
+	s->memory_bytes = MEMORY_BYTES;
 	s->wrapper = wrapper;
 	s->render = render;
 	snippet_start(s);

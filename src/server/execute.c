@@ -290,6 +290,7 @@ void execute_post(struct exchange *x, void *arg)
 		return;
 	}
 	s->keeps_files = true;
+	s->memory_bytes = s->server->host->config->server->execute_memory;
 	s->render = execute_render;
 	snippet_start(s);
 }

@@ -135,6 +135,23 @@ static void record(const struct snippet *s, const struct run *run, const struct 
 	record_ended(s->server, &r);
 }
 
+/* Nothing is left of what it did, so it can have another try, in a sandbox that is made for it. */
+static bool needs_more(struct snippet *s, const struct vial_result *result)
+{
+	if (!result->oom || s->given_bytes >= s->memory_bytes ||
+	    result->wall_ms >= (double)s->timeout_ms)
+		return false;
+	s->timeout_ms -= (uint64_t)result->wall_ms;
+	s->takes_all = true;
+	return true;
+}
+
+static void start_again(struct snippet *s)
+{
+	loan_free(take_ptr(&s->loan));
+	start(s);
+}
+
 static void on_end(const struct vial_result *result, const struct err *e, void *arg)
 {
 	struct snippet *s = arg;
@@ -146,8 +163,11 @@ static void on_end(const struct vial_result *result, const struct err *e, void *
 		buf_done(&source->code);
 		source->code = source->otherwise;
 		source->otherwise = (struct buf)BUF_INIT(0);
-		loan_free(take_ptr(&s->loan));
-		start(s);
+		start_again(s);
+		return;
+	}
+	if (s->x && result && needs_more(s, result)) {
+		start_again(s);
 		return;
 	}
 	if (result)
@@ -199,6 +219,9 @@ static int make_job(struct vial_job **ret, struct snippet *s, struct err *e)
 		return -1;
 	job->environment = env;
 	job->limits.wall_ms = s->timeout_ms;
+	if (s->takes_all)
+		job->limits.memory_bytes = s->memory_bytes;
+	s->given_bytes = job->limits.memory_bytes;
 	/* The clock shall be what ends it; a bound that is as usual is one that armed ones have. */
 	if (job->limits.cpu_ms < s->timeout_ms)
 		job->limits.cpu_ms = s->timeout_ms;

@@ -19,6 +19,9 @@ struct snippet {
 	struct source source;
 	struct buf session; /* the name of one that it runs in; empty: none */
 	uint64_t timeout_ms;
+	uint64_t memory_bytes;  /* that its contract grants, */
+	uint64_t given_bytes;   /* and what it was given, because such sandboxes are ready */
+	bool takes_all;         /* which was not enough */
 	int64_t max_characters; /* of each stream; -1: as many as there are */
 	const char *wrapper; /* a program that runs SNIPPET_NAME; NULL: the text is the program */
 	bool keeps_files;    /* shares the shelf */

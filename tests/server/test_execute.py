@@ -168,6 +168,10 @@ class Programs(Execute):
         self.assertEqual(answer["process_status"], "error")
         self.assertIn("MemoryError", answer["stderr"])
 
+    def test_what_takes_more_memory_than_is_usual_is_begun_again(self):
+        self.assert_out("import os\nprint(os.path.exists('tried'))\nopen('tried', 'w').close()\n"
+                        "print(len(bytes(700 << 20)))\nos.remove('tried')", "False\n%d\n" % (700 << 20))
+
     def test_timeouts(self):
         late = {"process_status": "timeout", "stdout": "", "stderr": "Timed out\n"}
         for timeout in (0, -5, -0.0, 1e-300, 0.05):
@@ -386,6 +390,10 @@ class Exec(daemon.Case):
                                   "if __name__ == '__main__': print(f(3), '_run' in globals())"),
                          (200, {"output": "6 False\n"}))
         self.assertEqual(self.ask("# coding: foo\nprint('\u00e9')"), (200, {"output": "\u00e9\n"}))
+
+    def test_memory(self):
+        self.assertEqual(self.ask("print(len(bytes(900 << 20)))"), (200, {"output": "%d\n" % (900 << 20)}))
+        self.assertEqual(self.ask("print(len(bytes(1100 << 20)))"), (400, {"detail": "Memory limit exceeded\n"}))
 
     def test_many_threads(self):
         code = ("import threading\ngo = threading.Event()\n"
