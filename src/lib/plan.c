@@ -157,9 +157,6 @@ static void point_rows(struct plan *p, const struct vial_job *job)
 	for (size_t i = 0; dirs[i]; i++)
 		row(p, MOUNT_DIR, dirs[i], NULL, 0);
 	if (!environment_image(job->environment)) { /* which has these in its own tree */
-		/* Programs that were written for other sandboxes know it by that name. */
-		if (job->dir_count == 0 && strcmp(job->workdir, JOB_WORKDIR) == 0)
-			row(p, MOUNT_LINK, "workspace", &JOB_WORKDIR[1], 0);
 		row(p, MOUNT_DIR, CACHE_DIR, NULL, 0);
 		row(p, MOUNT_LINK, "var/tmp", "/tmp", 0);
 	}

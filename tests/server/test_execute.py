@@ -262,10 +262,6 @@ class Files(Execute):
         self.assert_out("import os; os.symlink('/etc/passwd', 'link')", "")
         self.assert_out("import os; print(os.path.lexists('link'))", "False\n")
 
-    def test_by_another_name(self):
-        self.assert_out("open('/workspace/named', 'w').write('x')", "")
-        self.assert_out("import os; print(open('named').read()); os.remove('/workspace/named')", "x\n")
-
     def test_other_routes_do_not_see_them(self):
         self.assert_out("open('mine', 'w').write('x')", "")
         self.assertEqual(self.run_ok("import os; print(os.path.exists('mine'))")["stdout"], "False\n")
