@@ -13,7 +13,7 @@ struct shelf_file {
 };
 
 struct loan {
-	char *program; /* the run's own text, which is nobody's file */
+	char *program; /* the run's own text, which is nobody's file until it writes another there */
 	size_t count;
 	struct shelf_file *files[SHELF_FILES_MAX];
 };
@@ -103,6 +103,11 @@ void shelf_done(struct shelf *shelf)
 {
 	while (shelf->count)
 		remove_at(shelf, 0);
+}
+
+bool shelf_has(const struct shelf *shelf, const char *name)
+{
+	return find(shelf->files, shelf->count, name);
 }
 
 /* ---- lending --------------------------------------------------------------------------- */
@@ -220,7 +225,7 @@ static void take_back(struct shelf *shelf, const struct loan *loan,
 	bool is_gone = now->error || now->content.dropped;
 	const char *why = NULL;
 
-	if (strcmp(now->path, loan->program) == 0)
+	if (strcmp(now->path, loan->program) == 0 && !is_changed(result, now->path))
 		return;
 	if (is_gone) {
 		if (given && given == current) { /* nobody has changed it since */

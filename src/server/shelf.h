@@ -28,6 +28,7 @@ struct shelf {
 struct loan; /* what one run was given */
 
 void shelf_done(struct shelf *shelf);
+bool shelf_has(const struct shelf *shelf, const char *name);
 
 /* All that is in a directory, so far as it fits; `note` as below. */
 void shelf_load(struct shelf *shelf, int dir, struct buf *note);

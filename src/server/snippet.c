@@ -9,6 +9,8 @@
 
 enum { NOTE_MAX = 16 << 10 };
 
+#define OTHER_NAME ".main.py" /* of a program, where its own is that of somebody's file */
+
 static void start(struct snippet *s);
 
 const struct environment *snippet_environment(const struct server *server)
@@ -199,9 +201,11 @@ static int set_program(struct snippet *s, struct vial_job *job, struct err *e)
 {
 	const struct buf *code = &s->source.code;
 	struct vial_error *error = (struct vial_error *)e;
+	bool is_taken = s->keeps_files && shelf_has(&s->tenant->shelf, job->code.name);
 
 	if (!s->wrapper)
-		return vial_job_code(job, NULL, buf_str(code), code->len, error);
+		return vial_job_code(job, is_taken ? OTHER_NAME : NULL, buf_str(code), code->len,
+				     error);
 	if (vial_job_file(job, SNIPPET_NAME, buf_str(code), code->len, error) < 0)
 		return -1;
 	return vial_job_code(job, NULL, s->wrapper, strlen(s->wrapper), error);

@@ -211,8 +211,7 @@ class Programs(Execute):
 
 class Files(Execute):
     def test_they_stay(self):
-        self.assert_out("import os\nos.makedirs('d/e')\nopen('d/e/f', 'wb').write(bytes(range(256)))\n"
-                        "open('main.py', 'w').write('mine')", "")
+        self.assert_out("import os\nos.makedirs('d/e')\nopen('d/e/f', 'wb').write(bytes(range(256)))", "")
         self.assert_out("import os\nprint(sorted(os.listdir()), open('d/e/f', 'rb').read()[255])",
                         "['d', 'main.py'] 255\n")
         self.assert_out("open('d/e/f', 'a').write('+')", "")
@@ -261,6 +260,12 @@ class Files(Execute):
     def test_links_are_not_followed(self):
         self.assert_out("import os; os.symlink('/etc/passwd', 'link')", "")
         self.assert_out("import os; print(os.path.lexists('link'))", "False\n")
+
+    def test_one_with_the_name_of_a_program(self):
+        self.assert_out("open('main.py', 'w').write('V = 7')", "")
+        self.assert_out("import main; print(main.V, open('main.py').read(), 1 + 1)", "7 V = 7 2\n")
+        self.assert_out("import os; os.remove('main.py'); print(1)", "1\n")
+        self.assert_out("import os; print(os.listdir())", "['main.py']\n")
 
     def test_other_routes_do_not_see_them(self):
         self.assert_out("open('mine', 'w').write('x')", "")

@@ -123,12 +123,23 @@ TEST(shelf_is_a_tree_that_can_be_made)
 	CHECK_STR(show(&f, &out), "ab=2 a=5 ");
 }
 
+TEST(shelf_keeps_what_is_written_over_the_program)
+{
+	AUTO(fixture_done) struct fixture f = { .note = BUF_INIT(4096) };
+	auto_buf struct buf out = BUF_INIT(4096);
+
+	CHECK(!shelf_has(&f.shelf, "main.py"));
+	CHECK(run(&f, LEFT({ "main.py", "x" })));
+	CHECK_STR(show(&f, &out), "main.py=x ");
+	CHECK(shelf_has(&f.shelf, "main.py"));
+}
+
 TEST(shelf_says_what_it_does_not_keep)
 {
 	AUTO(fixture_done) struct fixture f = { .note = BUF_INIT(4096) };
 	auto_buf struct buf out = BUF_INIT(4096);
 
-	CHECK(run(&f, LEFT({ "main.py", "x" }, { "__pycache__/m.pyc", "x" })));
+	CHECK(run(&f, LEFT({ "__pycache__/m.pyc", "x" })));
 	CHECK_STR(buf_str(&f.note), "");
 	CHECK(run(&f, LEFT({ "[a]", "x" }, { "b", NULL })));
 	CHECK_STR(buf_str(&f.note), "[a] was not kept: its name is a pattern\n"
