@@ -237,10 +237,8 @@ int vial_run(const struct vial_result **ret, struct vial_job *job, struct vial_e
 	struct err *e = err_of(error);
 	bool go_on = true;
 
-	if (!job->has_code && !job->command)
-		return err_set(e, ERR_INVALID, "there is no code to run");
-	if (job_hear_cancel(job, e) < 0 || result_create(&r, &job->limits, e) < 0 ||
-	    prepare(&x, e) < 0)
+	if (job_check(job, e) < 0 || job_hear_cancel(job, e) < 0 ||
+	    result_create(&r, &job->limits, e) < 0 || prepare(&x, e) < 0)
 		return -1;
 	if (x.plan.compile && compile(&x, r, &go_on, e) < 0)
 		return -1;

@@ -290,6 +290,18 @@ int job_lend_file(struct vial_job *job, const char *name, const char *bytes, siz
 	return 0;
 }
 
+int job_check(const struct vial_job *job, struct err *e)
+{
+	if (!job->has_code && !job->command)
+		return err_set(e, ERR_INVALID, "there is no code to run");
+	for (size_t i = 0; job->code.bytes && i < job->file_count; i++)
+		if (strcmp(job->files[i].name, job->code.name) == 0)
+			return err_set(e, ERR_INVALID,
+				       "%.100s is the program: a file needs another name",
+				       job->code.name);
+	return 0;
+}
+
 int vial_job_file_from(struct vial_job *job, const char *name, const char *host_path,
 		       struct vial_error *error)
 {

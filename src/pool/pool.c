@@ -341,9 +341,7 @@ int pool_run(struct run **ret, struct pool *pool, struct share *share, struct vi
 
 	if (!run)
 		return err_sys(e, "run");
-	if (!job->has_code)
-		return err_set(e, ERR_INVALID, "there is no code to run");
-	if (pool_check(&run->occupant, pool, share, job, false, e) < 0 ||
+	if (job_check(job, e) < 0 || pool_check(&run->occupant, pool, share, job, false, e) < 0 ||
 	    result_create(&run->result, &job->limits, e) < 0)
 		return -1;
 	run->job = take_ptr(&owned);

@@ -16,6 +16,11 @@ class Files(cli.Case):
         self.assert_ok(self.code("python", SHOW, "--file", "x/y.txt=d/in.txt", args=["x/y.txt"]),
                        "content")
 
+    def test_not_in_the_place_of_the_program(self):
+        self.put("in", "print('another')")
+        done = self.code("python", "print('this')", "--file", "main.py=in")
+        self.assert_usage(done, "main.py is the program: a file needs another name")
+
     def test_names_of_all_kinds(self):
         for name in NAMES:
             with self.subTest(name):
