@@ -139,9 +139,10 @@ def test_an_exit_ends_nothing(daemon):
         async with PythonSandboxEnv() as env:
             await env.step("x = 1")
             said = [await env.step(code) for code in (
-                "import sys; sys.exit(0)", "sys.exit('bye')", "exit(3)", "raise SystemExit", "print(x)")]
-            assert said == ["SystemExit: 0\n", "SystemExit: bye\n", "SystemExit: 3\n", "SystemExit: \n",
-                            "1\n"]
+                "import sys; sys.exit(0)", "sys.exit('bye')", "exit(3)", "input()", "raise SystemExit",
+                "print(x)")]
+            assert said == ["SystemExit: 0\n", "SystemExit: bye\n", "SystemExit: 3\n",
+                            "EOFError: EOF when reading a line\n", "SystemExit: \n", "1\n"]
             assert await env.step("import os; os._exit(4)") == "SystemExit: 4\n"
             assert (await env.step("print(x)")).startswith("NameError: ")
     asyncio.run(main())

@@ -20,11 +20,15 @@ ERROR_MAX = 8192
 IDLE_S = 3600.0
 LIFETIME_S = 86400.0
 
-# An exit is an error like any other, and ends nothing.
+# An exit is an error like any other, and ends nothing; exit() closes the input before it raises one.
 STEP = """
 try:
     exec(compile(__snippet__, "<user>", "exec"))
 except SystemExit as __exit:
+    import sys as __sys
+    if __sys.stdin.closed:
+        __sys.stdin = open("/dev/null")
+    del __sys
     raise type("SystemExit", (Exception,), {})(__exit) from None
 """
 

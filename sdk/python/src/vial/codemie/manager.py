@@ -90,7 +90,7 @@ class ExecutorSession:
         env = {"MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp",
                "OPENBLAS_NUM_THREADS": "1",  # each more takes memory that small limits do not have
                "PYTHONPATH": "%s:%s" % (workdir, INSIDE)}
-        if "matplotlib" in code or "seaborn" in code:  # a mention will do
+        if any(name in code for name in ("matplotlib", "pylab", "seaborn")):  # a mention will do
             env["MPLBACKEND"] = "module://vial_figures"
             env["MPLCONFIGDIR"] = "%s/%s" % (workdir, FONTS)
             if options["limits"]["memory"] == CodeExecutorConfig.memory_limit:
