@@ -13,7 +13,7 @@ struct shelf_file {
 };
 
 struct loan {
-	char *program; /* the run's own text, which is nobody's file until it writes another there */
+	char *program; /* the run's own text, which is nobody's file until it is written over */
 	size_t count;
 	struct shelf_file *files[SHELF_FILES_MAX];
 };
