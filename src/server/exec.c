@@ -137,7 +137,8 @@ static bool read_request(struct snippet *s)
 {
 	struct slice all, code = { NULL, 0 };
 	struct slice_item item;
-	bool is_json = snippet_is_json(exchange_type(s->x));
+	const char *type = exchange_type(s->x);
+	bool is_json = !type || snippet_is_json(type);
 	struct err e;
 
 	if (is_json && slice_check(&all, s->body, s->body_len, &e) < 0) {

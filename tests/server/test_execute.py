@@ -418,6 +418,13 @@ class Exec(daemon.Case):
         status, answer, _ = self.daemon.ask("GET", "/exec")
         self.assertEqual((status, set(answer)), (405, {"detail"}))
 
+    def test_what_has_no_type_is_read(self):
+        made = self.daemon.connect()
+        made.request("POST", "/exec", '{"code": "print(1)"}')
+        answer = made.getresponse()
+        self.assertEqual((answer.status, json.loads(answer.read())), (200, {"output": "1\n"}))
+        made.close()
+
 
 class Scripts(daemon.Case):
     """tools/local-sandbox against this daemon."""
