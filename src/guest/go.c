@@ -100,6 +100,23 @@ static int take_record(struct input *in, struct go_record *ret, struct err *e)
 
 /* ---- files ----------------------------------------------------------------------------- */
 
+/* Whoever sent the files is told what is wrong with them. */
+static int file_failed(struct err *e, const char *name)
+{
+	switch (errno) {
+	case ENOSPC:
+	case EFBIG:
+		return err_set(e, ERR_LIMIT, "%.100s: the files take more than the limits allow",
+			       name);
+	case ENOTDIR:
+	case EISDIR:
+	case ELOOP:
+		return err_set(e, ERR_INVALID, "%.100s: another file is in its way", name);
+	default:
+		return err_sys(e, "%.100s", name);
+	}
+}
+
 /* Up to and with the NUL; *len is what is left of the record. */
 static int take_name(struct input *in, char name[PATH_MAX], uint32_t *len, struct err *e)
 {
@@ -129,10 +146,10 @@ static int create(int place, const char *name, struct err *e)
 		char part[NAME_MAX + 1];
 		(void)snprintf(part, sizeof(part), "%.*s", (int)(slash - leaf), leaf);
 		if (mkdirat(dir, part, 0755) < 0 && errno != EEXIST)
-			return err_sys(e, "%.100s", name);
+			return file_failed(e, name);
 		int next = openat(dir, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (next < 0)
-			return err_sys(e, "%.100s", name);
+			return file_failed(e, name);
 		closep(&ours);
 		dir = ours = next;
 	}
@@ -140,7 +157,7 @@ static int create(int place, const char *name, struct err *e)
 		openat(dir, leaf,
 		       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_sys(e, "%.100s", name);
+		return file_failed(e, name);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_INVALID, "%.100s: not a regular file", name);
 	return take_fd(&fd);
@@ -177,10 +194,10 @@ static int take_file(struct input *in, uint32_t len, struct err *e)
 		if (!bytes)
 			return -1;
 		if (write_all(fd, bytes, n) < 0)
-			return err_sys(e, "%.100s", name);
+			return file_failed(e, name);
 		len -= (uint32_t)n;
 	}
-	return futimens(fd, old) < 0 ? err_sys(e, "%.100s", name) : 0;
+	return futimens(fd, old) < 0 ? file_failed(e, name) : 0;
 }
 
 /* ---- words ----------------------------------------------------------------------------- */

@@ -32,6 +32,13 @@ bool session_takes_words(const struct session *s)
 	return strcmp(s->environment->tool.runtime->name, "bash") == 0;
 }
 
+int session_check_policy(const struct session *s, const struct buf *policy, struct failure *f)
+{
+	if (policy->len == 0 || strcmp(s->environment->tool.runtime->name, "python") == 0)
+		return 0;
+	return failure_at(f, "policy", "only Python has one");
+}
+
 const char *session_state(const struct session *s)
 {
 	if (s->is_closed)
@@ -518,7 +525,8 @@ int session_create(struct session **ret, struct server *server, struct tenant *t
 	if (!s)
 		return err_sys(&f->err, "session");
 	init(s, server, tenant);
-	if (read_body(s, body, len, f) < 0 || id_make(s->id, &f->err) < 0 || admit(s, f) < 0) {
+	if (read_body(s, body, len, f) < 0 || session_check_policy(s, &s->options.policy, f) < 0 ||
+	    id_make(s->id, &f->err) < 0 || admit(s, f) < 0) {
 		buf_done(&s->body);
 		session_options_done(&s->options);
 		free(s);

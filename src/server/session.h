@@ -139,6 +139,9 @@ int session_adopt(struct session *s, struct live *live, const struct interpreter
 
 const char *session_state(const struct session *s);
 bool session_takes_words(const struct session *s);
+/* Whether it would be carried out. */
+int session_check_policy(const struct session *s, const struct buf *policy,
+			 struct failure *f) MUST_USE;
 
 /* What it has used beside its steps: between them, and in terminals. */
 void interpreter_charge(struct interpreter *in, uint64_t cpu_us);

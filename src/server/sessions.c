@@ -279,6 +279,10 @@ static int read_step(struct step_request *ret, const struct session *s, struct e
 	if (session_has_room(s, f) < 0 || take_body(&body, x, f) < 0 ||
 	    step_request_read(ret, session_takes_words(s), body.data, body.len, f) < 0)
 		return -1;
+	if (session_check_policy(s, &ret->policy, f) < 0) {
+		step_request_done(ret);
+		return -1;
+	}
 	if (ret->callbacks.len > 2 && stream_wanted(x) == STREAM_NONE) {
 		f->hint = "accept application/x-ndjson or text/event-stream";
 		step_request_done(ret);

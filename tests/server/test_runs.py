@@ -26,6 +26,15 @@ class Results(daemon.Case):
                          {k: v for k, v in want.items() if k not in VARIES})
         return got
 
+    def test_files_that_cannot_be(self):
+        both = [{"path": "a", "content": ""}, {"path": "a/b", "content": ""}]
+        self.assert_refused(self.daemon.ask("POST", "/v1/runs", daemon.run_of("1", files=both)), 400, "invalid")
+        large = [{"path": "a", "content": "x" * 100000}]
+        answer = self.daemon.ask("POST", "/v1/runs", daemon.run_of("1", files=large, limits={"workspace": "8k"}))
+        self.assert_refused(answer, 413, "limit")
+        self.assert_refused(self.daemon.ask("POST", "/v1/runs", daemon.run_of("1", files=[
+            {"path": "main.py", "content": ""}])), 400, "invalid", None, "is the program")
+
     def test_the_same_as_without_a_daemon(self):
         self.assertEqual(self.same("print('hello')")["outcome"], "exited")
         self.assertEqual(self.same("import sys; sys.exit(3)")["exit_code"], 3)

@@ -151,6 +151,21 @@ class Steps(Case):
         self.assertIsNone(self.step(session, "import json")["exception"])
 
 
+    def test_a_policy_that_nobody_would_carry_out(self):
+        session = self.open(policy={"profile": "nope"})
+        for _ in range(2):
+            told = self.step(session, "import socket")["exception"]
+            self.assertEqual(told["type"], "PolicyError")
+            self.assertIn("there is no profile 'nope'", told["message"])
+        self.assertIsNone(self.step(session, "import socket", policy="blocklist")["exception"])
+        for language in ("javascript", "bash"):
+            self.assert_refused(self.daemon.ask("POST", "/v1/sessions", {"language": language, "policy": "strict"}),
+                                400, "invalid", "policy", "only Python has one")
+        session = self.open("javascript")
+        self.assert_refused(self.post(session, "runs", {"code": "1", "policy": {"block": ["os"]}}), 400, "invalid",
+                            "policy", "only Python has one")
+
+
 class Deaths(Case):
     """A result at once, the truth about the state, and a session that goes on."""
     WAYS = {

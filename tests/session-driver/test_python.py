@@ -633,6 +633,14 @@ class Callbacks(Case):
         self.assertEqual(self.value("t.join()\nwhy"), "cb() was called while no step runs")
 
 
+class Small(Case):
+    def test_values_that_may_take_no_room(self):
+        for most in (1, 128, 200):
+            step = self.run_step("'a' * 5000", value_max=most)
+            self.assertNotIn("exception", step.result)
+            self.assertEqual(self.value("1", value_max=most), 1)
+
+
 class Policies(Case):
     def test_allowed_imports(self):
         policy = {"allow": ["json", "math", "os.path"]}
@@ -647,6 +655,20 @@ class Policies(Case):
                 self.assertEqual(self.failure(code), "ImportError: Import '%s' not allowed" % name)
         self.assertEqual(self.failure("import importlib"), "ImportError: Import 'importlib' not allowed")
         self.assertEqual(self.value("import os\nos.name", policy=None), "posix")
+
+    def test_nothing_runs_under_a_policy_that_is_none(self):
+        for policy, why in (({"block": ["os"], "threshold": "x"}, "Invalid security_threshold: x."),
+                            ({"profile": "nope"}, "there is no profile 'nope'"), ({"blok": ["os"]}, "no 'blok'"),
+                            ({"block": "os"}, "'block' cannot be 'os'"), ({"block": [1]}, "'block' cannot be [1]"),
+                            ({"modules": [{"name": "os"}]}, "KeyError: 'severity'"),
+                            ({"patterns": [{"pattern": "(", "description": "", "severity": "LOW"}]}, "error: missing )")):
+            with self.subTest(policy=policy):
+                for more in ({"policy": policy}, {}):
+                    said = self.failure("import os", **more)
+                    self.assertTrue(said.startswith("PolicyError: The policy is not valid: "), said)
+                    self.assertIn(why, said)
+        self.assertIn("Import 'os' not allowed", self.failure("import os", policy="default"))
+        self.assertEqual(self.value("import os\n1", policy=None), 1)
 
     def test_what_a_c_function_imports_is_not_the_programs(self):
         policy = {"allow": ["json", "datetime"]}

@@ -281,9 +281,35 @@ def looks_inside(tree, names):
 
 # ---- a policy ----------------------------------------------------------------------------------
 
+# Members, and what they are made of.
+MEMBERS = {"profile": str, "text": str, "allow": list, "block": list, "modules": list, "uses": list,
+           "patterns": list, "threshold": (str, int), "files": bool, "processes": bool,
+           "introspection": bool, "forbid": bool}
+
+
+def read(wanted):
+    """The members of a policy, with those of its profile.  Raises ValueError: what is not understood
+    would not be carried out."""
+    if isinstance(wanted, str):
+        wanted = {"profile": wanted}
+    if not isinstance(wanted, dict):
+        raise ValueError("a policy is an object, or the name of a profile")
+    for name, value in wanted.items():
+        if name not in MEMBERS:
+            raise ValueError("a policy has no %r: there are %s" % (name, ", ".join(MEMBERS)))
+        if value is not None and not isinstance(value, MEMBERS[name]) or \
+                name in ("allow", "block") and not all(isinstance(item, str) for item in value or ()):
+            raise ValueError("a policy's %r cannot be %.100r" % (name, value))
+    profile = wanted.get("profile")
+    if profile is not None and profile not in PROFILES:
+        raise ValueError("there is no profile %r: there are %s" % (profile, ", ".join(PROFILES)))
+    given = {name: value for name, value in wanted.items() if value is not None}
+    return dict(PROFILES[profile] if profile is not None else {}, **given)
+
+
 class Policy:
     def __init__(self, wanted):
-        wanted = dict(PROFILES[wanted["profile"]] if "profile" in wanted else {}, **wanted)
+        wanted = read(wanted)
         self.text = wanted.get("text", IMPORT)
         self.allowed = frozenset(wanted["allow"]) if wanted.get("allow") is not None else None
         self.forbids = bool(wanted.get("forbid"))
@@ -427,6 +453,7 @@ class Guard:
     def __init__(self, namespace):
         self.namespace = namespace
         self.policy = None
+        self._broken = None  # why there is none, although one was asked for
         self._import = builtins.__import__
         self._import_module = importlib.import_module
         self._import_again = importlib.__import__  # the same in Python, and another object
@@ -442,7 +469,12 @@ class Guard:
             "/etc/localtime", "/dev/null", "/dev/urandom")
 
     def set(self, wanted):
-        self.policy = Policy(wanted) if wanted is not None else None
+        """From now on.  Nothing runs under one that cannot be carried out."""
+        self.policy = self._broken = None
+        try:
+            self.policy = Policy(wanted) if wanted is not None else None
+        except (ValueError, TypeError, KeyError, re.error) as why:
+            self._broken = str(why) if isinstance(why, ValueError) else "%s: %s" % (type(why).__name__, why)
         guards = self.policy is not None and self.policy.guards_imports()
         builtins.__import__ = self._guarded_import if guards else self._import
         importlib.import_module = self._guarded_import_module if guards else self._import_module
@@ -454,6 +486,8 @@ class Guard:
             self._has_hook = True
 
     def check(self, code, name):
+        if self._broken is not None:
+            raise PolicyError("The policy is not valid: %s" % self._broken)
         if self.policy is not None and self.policy.is_static():
             self.policy.check(code, name, self.namespace)
 

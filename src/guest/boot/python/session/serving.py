@@ -22,6 +22,7 @@ from .streams import Streams
 CALLS_MAX = 1000
 VALUE_MAX = 1 << 20
 VALUE_LIMIT = 15 << 20  # a message has more in it than the value
+VALUE_LEAST = 1024  # what says that there was more takes room, too
 RECURSION_MIN = 200     # what we need ourselves
 BROKEN = 70             # the exit status of a driver that cannot even say so
 
@@ -128,7 +129,7 @@ class Session:
     def _run(self, message, step, name):
         """The result, as bytes."""
         self.was_cut = False
-        self.value_max = min(message.get("value_max", VALUE_MAX), VALUE_LIMIT)
+        self.value_max = max(VALUE_LEAST, min(message.get("value_max", VALUE_MAX), VALUE_LIMIT))
         self.callbacks.begin(step, message.get("calls_max", CALLS_MAX), self.value_max)
         self.sources.add(name, message["code"])
         attempt = self.interrupts.attempt
