@@ -59,6 +59,9 @@ def test_files_stay_inside(made, tmp_path):
     for name in ("/tmp/vial-claw-x", "../x", "a/../../x"):
         result = made.execute("1", "python", files={name: "x"})
         assert result.exit_code == -1 and result.error_message.startswith("Error preparing files:")
+    for files in ({1: "x"}, ["a"]):
+        assert made.execute("1", "python", files=files).error_message.startswith("Error preparing files:")
+    assert made.execute("print(1)", "python").cpu_percent <= 100
     code = "for p in ('/etc/t', '/sandbox/o', '/tmp/t'):\n    try:\n        open(p, 'w'); print('W')\n    except OSError: print('RO')"
     assert made.execute(code, "python").stdout == "RO\nRO\nW\n"
     result = made.execute("open('/sandbox/out.txt', 'w').write('x')", "python", read_only=False)

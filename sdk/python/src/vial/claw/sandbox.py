@@ -146,7 +146,11 @@ class CodeSandbox:
             success=exit_code == 0, exit_code=exit_code, stdout=result.stdout,
             stderr=result.stderr, execution_time=0.0, timeout=result.timed_out,
             error_message=message, container_id=result.id or _new_id())
-        made.cpu_percent = round(100 * result.cpu_ms / result.wall_ms, 1) if result.wall_ms else 0.0
+        # A warm sandbox has used some before the clock starts.
+        share = 100 * result.cpu_ms / result.wall_ms if result.wall_ms else 0.0
+        if limits.cpu_quota > 0 and limits.cpu_period > 0:
+            share = min(share, 100 * limits.cpu_quota / limits.cpu_period)
+        made.cpu_percent = round(share, 1)
         made.resource_usage = {"memory_usage": result.peak_memory, "cpu_percent": made.cpu_percent,
                                "cpu_time": result.cpu_time, "wall_time": result.wall_time,
                                "processes": result.processes}
@@ -198,8 +202,12 @@ def _checked(code: str, files: Files) -> Dict[str, Union[str, bytes]]:
     """The files, by names without detours."""
     if not isinstance(code, str):
         raise _BadFile("the code must be str, not %s" % type(code).__name__)
+    if not isinstance(files, Mapping):
+        raise _BadFile("the files must be a dict, not %s" % type(files).__name__)
     made = {}
     for name, content in files.items():
+        if not isinstance(name, str):
+            raise _BadFile("a file's name must be str, not %s" % type(name).__name__)
         parts = name.split("/")
         if not name or "\0" in name or posixpath.isabs(name) or ".." in parts:
             raise _BadFile("the name %r leads out of the sandbox" % name)
