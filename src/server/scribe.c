@@ -21,7 +21,7 @@
 #include <time.h>
 
 enum {
-	LOCK_PATIENCE_MS = 5000, /* for the scribe of a server that has just died */
+	LOCK_PATIENCE_MS = 1000, /* a start waits for the scribe of a server that has just died */
 	LOCK_EVERY_MS = 50,
 	AGAIN_MS = 1000, /* after trouble */
 	IDLE_MS = 60000,
