@@ -64,6 +64,14 @@ class State(BashCase):
         self.out("")
         self.out("true")
 
+    def test_loops_that_are_not_there(self):
+        for code, out in (("break; echo not", ""), ("continue; echo not", ""), ("x=5; break 3", ""),
+                          ("while true; do break 5; done; echo z", ""), ("echo $x", "5\n"),
+                          ("for i in 1 2; do for j in 1 2; do echo $i; continue 3; done; done", "1\n"),
+                          ("for i in 1 2; do break; done; echo $i", "1\n")) * 3:
+            with self.subTest(code):
+                self.assertEqual(self.out(code), out)
+
     def test_here_documents_and_lines(self):
         self.assertEqual(self.out("cat <<E\n$((1 + 1))\nE\ncat <<'E'\n$x\nE"), "2\n$x\n")
         self.assertEqual(self.out("echo $LINENO\n\necho $LINENO"), "1\n3\n")
@@ -136,9 +144,9 @@ class Options(BashCase):
         self.assertEqual((step.result["exit_code"], self.driver.wait()), (1, 1))
 
     def test_a_trace_shows_the_step_only(self):
-        self.assertEqual(self.step("set -x; echo a")[1:], ("a\n", "+++ echo a\n"))
-        self.assertEqual(self.step("echo b")[1:], ("b\n", "+++ echo b\n"))
-        self.assertEqual(self.step("set +x")[1:], ("", "+++ set +x\n"))
+        self.assertEqual(self.step("set -x; echo a")[1:], ("a\n", "++++ echo a\n"))
+        self.assertEqual(self.step("echo b")[1:], ("b\n", "++++ echo b\n"))
+        self.assertEqual(self.step("set +x")[1:], ("", "++++ set +x\n"))
         self.assertEqual(self.step("echo c")[1:], ("c\n", ""))
 
     def test_noexec_is_not_a_hang(self):

@@ -145,10 +145,30 @@ set -E # functions and subshells have the trap for ERR, too
 builtin trap "$__vial_on_int" INT
 builtin printf '{"op": "ready"}\n' >&250
 
-# It ends when `set -n` or a function named `builtin` keeps it from doing its work.
-until __vial_read; __vial_new=$REPLY; __vial_read; [[ $__vial_new != *([a-z])?( )+([0-9])* ]]; do
+# One step after the other.  The last one is settled where the next one is asked for, which is where
+# a `continue` for which it has no loop leads to; a `break` of that kind ends this loop, and it
+# begins again outside of it.  It ends when `set -n` or a function named `builtin` keeps it from
+# doing its work.
+__vial_serve='until
+  { # what traces or traps each command is not to show ours
+    __vial_status=$?
+    if [[ $__vial_busy ]]; then
+      __vial_busy=
+      __vial_options=${__vial_flags:-$-}
+      __vial_options=${__vial_options//[^aefuvx]/}
+      builtin set +aefuvx
+      [[ ! $__vial_interrupted ]] || builtin trap - DEBUG
+      if [[ $__vial_code == *trap* ]]; then # not in a function, which would have one of its own
+        __vial_debug=$(builtin trap -p DEBUG)
+        builtin trap - DEBUG
+      fi
+      __vial_end
+    fi
+  } >/dev/null 2>&1
+  __vial_read; __vial_new=$REPLY; __vial_read; [[ $__vial_new != *([a-z])?( )+([0-9])* ]]
+do
   if [[ $__vial_new == [a-z]* ]]; then
-    IFS=' ' builtin read -r -a __vial_words <<<"$__vial_new"
+    IFS=" " builtin read -r -a __vial_words <<<"$__vial_new"
     __vial_order "${__vial_words[@]}"
     continue
   elif [[ $__vial_rewinds ]] && ! __vial_rewind begin "$__vial_new"; then
@@ -158,18 +178,7 @@ until __vial_read; __vial_new=$REPLY; __vial_read; [[ $__vial_new != *([a-z])?( 
   __vial_begin "$__vial_new" "$REPLY"
   __vial_busy=1
   builtin source "$__vial_step"
-  { # what traces or traps each command is not to show ours
-    __vial_status=$?
-    __vial_busy=
-    __vial_options=${__vial_flags:-$-}
-    __vial_options=${__vial_options//[^aefuvx]/}
-    builtin set +aefuvx
-    [[ ! $__vial_interrupted ]] || builtin trap - DEBUG
-    if [[ $__vial_code == *trap* ]]; then # not in a function, which would have one of its own
-      __vial_debug=$(builtin trap -p DEBUG)
-      builtin trap - DEBUG
-    fi
-    __vial_end
-  } >/dev/null 2>&1
 done
+[[ ! $__vial_busy ]] || builtin eval ":; $__vial_serve"'
+builtin eval "$__vial_serve"
 exit 125
