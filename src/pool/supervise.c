@@ -344,7 +344,9 @@ static void on_refusal(struct run *run)
 
 	memcpy(&said, run->word + sizeof(struct go_record), sizeof(said));
 	utf8_repair(&text, said.msg, strnlen(said.msg, sizeof(said.msg)));
-	err_set(&e, ERR_SYS, "it could not be started: %s", buf_str(&text));
+	/* Of what is wrong it may blame its files. */
+	bool is_theirs = said.code == ERR_INVALID || said.code == ERR_LIMIT;
+	err_set(&e, is_theirs ? said.code : ERR_SYS, "it could not be started: %s", buf_str(&text));
 	run_fail(run, &e);
 }
 

@@ -163,8 +163,8 @@ TEST(files_that_do_not_go_together_are_an_error)
 		CHECK_JOB(vial_job_file(job, "a", "x", 1, &je));
 		CHECK_JOB(vial_job_file(job, "a/b", "x", 1, &je));
 		CHECK_RUN(run_job(&t, &b, job));
-		CHECK_INT(t.why.code, ERR_SYS);
-		CHECK_STR(t.why.msg, "it could not be started: a/b: Not a directory");
+		CHECK_INT(t.why.code, ERR_INVALID);
+		CHECK_STR(t.why.msg, "it could not be started: a/b: another file is in its way");
 		CHECK_INT(left_alive(&b, 0), 0);
 	}
 }
@@ -181,8 +181,9 @@ TEST(files_that_do_not_fit_are_an_error)
 	CHECK_JOB(vial_job_limit(job, "workspace", "1m", &je));
 	CHECK_JOB(vial_job_file(job, "big", bytes, size, &je));
 	CHECK_RUN(run_job(&t, &b, job));
-	CHECK_INT(t.why.code, ERR_SYS);
-	CHECK_STR(t.why.msg, "it could not be started: big: No space left on device");
+	CHECK_INT(t.why.code, ERR_LIMIT);
+	CHECK_STR(t.why.msg,
+		  "it could not be started: big: the files take more than the limits allow");
 	CHECK_INT(b.keeper.arms, 1);
 }
 
