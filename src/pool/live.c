@@ -7,7 +7,6 @@
 #include "pool/live.h"
 
 #include "base/own.h"
-#include "base/utf8.h"
 #include "guest/go.h"
 #include "pool/pool_impl.h"
 
@@ -339,18 +338,13 @@ static void become_ready(struct live *live)
 	flush(live);
 }
 
-/* Its own words are a guest's: short, and marked as such. */
 static void on_refusal(struct live *live)
 {
-	auto_buf struct buf text = BUF_INIT(200);
-	struct go_record head;
-	struct err e, said;
+	struct err e;
 
-	if (live->in.len < sizeof(head) + sizeof(said))
+	if (live->in.len < sizeof(struct go_record) + sizeof(e))
 		return; /* there is more to come, or its end */
-	memcpy(&said, live->in.data + sizeof(head), sizeof(said));
-	utf8_repair(&text, said.msg, strnlen(said.msg, sizeof(said.msg)));
-	err_set(&e, ERR_SYS, "it could not be started: %s", buf_str(&text));
+	occupant_read_refusal(&e, live->in.data);
 	occupant_end_later(&live->occupant, &e);
 }
 

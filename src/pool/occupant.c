@@ -1,8 +1,13 @@
 /*
  * occupant - whoever a sandbox is for: a run, or one that lives on.
  */
+#include "base/buf.h"
 #include "base/own.h"
+#include "base/utf8.h"
+#include "guest/go.h"
 #include "pool/pool_impl.h"
+
+#include <string.h>
 
 void occupant_enter(struct occupant *t, struct sandbox *box)
 {
@@ -53,4 +58,17 @@ void occupant_end_later(struct occupant *t, const struct err *why)
 		t->why = *why;
 	}
 	pool_tidy_soon(t->pool);
+}
+
+/* Its own words are a guest's: short, and marked as such.  Of what is wrong it may blame its files. */
+void occupant_read_refusal(struct err *ret, const char *word)
+{
+	auto_buf struct buf text = BUF_INIT(200);
+	struct err said;
+
+	memcpy(&said, word + sizeof(struct go_record), sizeof(said));
+	bool is_theirs = said.code == ERR_INVALID || said.code == ERR_LIMIT;
+	utf8_repair(&text, said.msg, strnlen(said.msg, sizeof(said.msg)));
+	(void)err_set(ret, is_theirs ? said.code : ERR_SYS, "it could not be started: %s",
+		      buf_str(&text));
 }

@@ -229,6 +229,8 @@ void occupant_retry(struct occupant *t);
 /* Out of the pool's hands.  Twice is fine. */
 void occupant_detach(struct occupant *t);
 void occupant_end_later(struct occupant *t, const struct err *why); /* NULL: as it is */
+/* GO_FAILED as the guest sent it: why it cannot begin. */
+void occupant_read_refusal(struct err *ret, const char *word);
 
 /* ---- egress.c -------------------------------------------------------------------------- */
 

@@ -6,7 +6,6 @@
  * its end.  Either way the sandbox ends with its run.
  */
 #include "base/own.h"
-#include "base/utf8.h"
 #include "guest/go.h"
 #include "pool/pool_impl.h"
 
@@ -336,17 +335,11 @@ static void on_stderr(struct watch *w, uint32_t events)
 		end_if_drained(run);
 }
 
-/* Its own words are a guest's: short, and marked as such. */
 static void on_refusal(struct run *run)
 {
-	auto_buf struct buf text = BUF_INIT(200);
-	struct err e, said;
+	struct err e;
 
-	memcpy(&said, run->word + sizeof(struct go_record), sizeof(said));
-	utf8_repair(&text, said.msg, strnlen(said.msg, sizeof(said.msg)));
-	/* Of what is wrong it may blame its files. */
-	bool is_theirs = said.code == ERR_INVALID || said.code == ERR_LIMIT;
-	err_set(&e, is_theirs ? said.code : ERR_SYS, "it could not be started: %s", buf_str(&text));
+	occupant_read_refusal(&e, run->word);
 	run_fail(run, &e);
 }
 

@@ -151,6 +151,11 @@ class Steps(Case):
         self.assertIsNone(self.step(session, "import json")["exception"])
 
 
+    def test_files_that_cannot_be(self):
+        both = [{"path": "a", "content": ""}, {"path": "a/b", "content": ""}]
+        self.assert_refused(self.daemon.ask("POST", "/v1/sessions", {"language": "python", "files": both}), 400,
+                            "invalid")
+
     def test_a_policy_that_nobody_would_carry_out(self):
         session = self.open(policy={"profile": "nope"})
         for _ in range(2):
