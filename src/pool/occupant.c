@@ -60,7 +60,7 @@ void occupant_end_later(struct occupant *t, const struct err *why)
 	pool_tidy_soon(t->pool);
 }
 
-/* Its own words are a guest's: short, and marked as such.  Of what is wrong it may blame its files. */
+/* Its own words are a guest's: short, and marked as such.  It may blame its files. */
 void occupant_read_refusal(struct err *ret, const char *word)
 {
 	auto_buf struct buf text = BUF_INIT(200);
