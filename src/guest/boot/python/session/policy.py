@@ -453,7 +453,7 @@ class Guard:
     def __init__(self, namespace):
         self.namespace = namespace
         self.policy = None
-        self._broken = None  # why there is none, although one was asked for
+        self._broken = None  # why another, which was asked for, is not in its place
         self._import = builtins.__import__
         self._import_module = importlib.import_module
         self._import_again = importlib.__import__  # the same in Python, and another object
@@ -469,12 +469,14 @@ class Guard:
             "/etc/localtime", "/dev/null", "/dev/urandom")
 
     def set(self, wanted):
-        """From now on.  Nothing runs under one that cannot be carried out."""
-        self.policy = self._broken = None
+        """From now on.  Under one that cannot be carried out nothing runs but what runs already, which
+        has the last one."""
+        self._broken = None
         try:
             self.policy = Policy(wanted) if wanted is not None else None
-        except (ValueError, TypeError, KeyError, re.error) as why:
+        except Exception as why:
             self._broken = str(why) if isinstance(why, ValueError) else "%s: %s" % (type(why).__name__, why)
+            return
         guards = self.policy is not None and self.policy.guards_imports()
         builtins.__import__ = self._guarded_import if guards else self._import
         importlib.import_module = self._guarded_import_module if guards else self._import_module
