@@ -148,8 +148,10 @@ static bool needs_more(struct snippet *s, const struct vial_result *result)
 	return true;
 }
 
-static void start_again(struct snippet *s)
+/* What the first try took is its tenant's all the same. */
+static void start_again(struct snippet *s, const struct vial_result *result)
 {
+	tenant_charge_cpu(s->tenant, result->cpu_ms);
 	loan_free(take_ptr(&s->loan));
 	start(s);
 }
@@ -165,11 +167,11 @@ static void on_end(const struct vial_result *result, const struct err *e, void *
 		buf_done(&source->code);
 		source->code = source->otherwise;
 		source->otherwise = (struct buf)BUF_INIT(0);
-		start_again(s);
+		start_again(s, result);
 		return;
 	}
 	if (s->x && result && needs_more(s, result)) {
-		start_again(s);
+		start_again(s, result);
 		return;
 	}
 	if (result)
