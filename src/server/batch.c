@@ -246,6 +246,22 @@ static void write_summary(struct json *j, const struct batch *b)
 	json_close(j);
 }
 
+/* Those behind the first failure that were faster than it: as if they had not been run. */
+static void skip_faster(struct batch *b)
+{
+	for (size_t i = b->last == SIZE_MAX ? b->plan.count : b->last + 1; i < b->plan.count; i++) {
+		const struct fared how = { .index = i, .verdict = VERDICT_SKIPPED };
+
+		if (b->verdicts[i] == VERDICT_SKIPPED)
+			continue;
+		b->counts[b->verdicts[i]]--;
+		b->counts[VERDICT_SKIPPED]++;
+		b->verdicts[i] = VERDICT_SKIPPED;
+		if (!b->stream.format)
+			keep_entry(b, &how);
+	}
+}
+
 static void finish_stream(struct batch *b)
 {
 	auto_buf struct buf line = BUF_INIT(SUMMARY_MAX);
@@ -460,6 +476,7 @@ static void advance(struct batch *b)
 	bool is_over = !b->x || b->stream.is_slow || b->next == b->plan.count;
 	if (!is_over || b->under_way)
 		return;
+	skip_faster(b);
 	if (b->x && b->stream.format)
 		finish_stream(b);
 	else if (b->x)

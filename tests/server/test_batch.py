@@ -90,6 +90,17 @@ class Batch(daemon.Case):
                          ["accepted", "wrong_answer", "skipped"])
         self.assert_no_runs()
 
+    def test_what_is_behind_a_failure_does_not_count_however_fast(self):
+        runs = [{"code": "import time; time.sleep(1)", "expected": "x"}, {"stdin": "2", "expected": "2"}]
+        answer = self.batch(*runs, stop_on_failure=True, parallel=2)
+        self.assertEqual([(entry["verdict"], entry["id"] is None) for entry in answer["results"]],
+                         [("wrong_answer", False), ("skipped", True)])
+        _, response = self.stream(*runs, stop_on_failure=True, parallel=2)
+        events = [json.loads(line) for line in response]
+        self.assertEqual([e["verdict"] for e in events[1:-1]], ["accepted", "wrong_answer"])
+        for summary in (answer["summary"], events[-1]["summary"]):
+            self.assertEqual(summary["verdicts"], {"wrong_answer": 1, "skipped": 1})
+
     def test_detail(self):
         runs = [{"stdin": "1", "expected": "1"}, {"stdin": "2", "expected": "x"}]
         for detail, want in (("full", [True, True]), ("failures", [False, True]),
