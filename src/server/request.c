@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "base/nearest.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -463,37 +464,52 @@ static int read_members(struct reader *r)
 }
 
 /*
- * The parser makes an object of a hundred bytes for each value, be it as short as "[]":
- * a body full of those would take fifty times its size.
+ * What the parser does not mind.  It makes an object of a hundred bytes for each value, be it as
+ * short as "[]": a body full of those would take fifty times its size.  Names of members end for
+ * it at a NUL, and it takes overlong UTF-8 and line feeds as they are.
  */
-static bool has_too_many_values(const char *body, size_t len)
+static int check_body(const char *body, size_t len, struct err *e)
 {
 	size_t tokens = 0;
-	bool in_string = false;
+	bool in_string = false, has_nul = false;
 
 	for (size_t i = 0; i < len; i++) {
 		char c = body[i];
-		if (in_string && c == '\\')
+		if (in_string && (unsigned char)c < ' ')
+			return err_set(e, ERR_INVALID,
+				       "the body is not JSON: a control character in a string at "
+				       "byte %zu",
+				       i);
+		if (in_string && c == '\\') {
+			has_nul = has_nul || (len - i > 6 && memcmp(body + i, "\\u0000", 6) == 0);
 			i++;
-		else if (c == '"')
+		} else if (c == '"') {
 			in_string = !in_string;
-		else if (!in_string && (c == ',' || c == ':' || c == '[' || c == '{'))
+			has_nul = has_nul && !in_string;
+		} else if (!in_string && c == ':' && has_nul) {
+			return err_set(e, ERR_INVALID, "the name of a member has a NUL in it");
+		} else if (!in_string && (c == ',' || c == ':' || c == '[' || c == '{')) {
 			tokens++;
+		}
 	}
-	return tokens > REQUEST_TOKENS_MAX;
+	if (len > REQUEST_BODY_MAX || tokens > REQUEST_TOKENS_MAX)
+		return err_set(e, ERR_LIMIT, "the body holds too many values");
+	if (!utf8_is_valid(body, len))
+		return err_set(e, ERR_INVALID, "the body is not UTF-8");
+	return 0;
 }
 
 int request_parse_object(struct json_object **ret, const char *body, size_t len, struct failure *f)
 {
 	*f = (struct failure){ .status = 0 };
-	if (len > REQUEST_BODY_MAX || has_too_many_values(body, len))
-		return err_set(&f->err, ERR_LIMIT, "the body holds too many values");
+	if (check_body(body, len, &f->err) < 0)
+		return -1;
 
 	struct json_tokener *tok = json_tokener_new_ex(REQUEST_DEPTH_MAX);
 	struct json_object *all;
 	if (!tok)
 		return err_sys(&f->err, "request");
-	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+	json_tokener_set_flags(tok, JSON_TOKENER_STRICT);
 	all = json_tokener_parse_ex(tok, body, (int)len);
 	enum json_tokener_error error = json_tokener_get_error(tok);
 	size_t at = json_tokener_get_parse_end(tok);

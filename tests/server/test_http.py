@@ -36,6 +36,12 @@ class Requests(daemon.Case):
                             "invalid")
         self.assert_refused(ask("POST", "/v1/runs", "nonsense"), 400, "invalid", words="not JSON")
         self.assert_refused(ask("POST", "/v1/runs", "[]"), 400, "invalid", words="object")
+        for code, words in ((b'"1\n2"', "control character"), (b'"\xc0\xaf"', "UTF-8"), (b'"\xed\xa0\x80"', "UTF-8"),
+                            (b'"1", "stdin\\u0000x": ""', "NUL")):
+            self.assert_refused(ask("POST", "/v1/runs", b'{"language": "python", "code": ' + code + b'}'), 400, "invalid",
+                                words=words)
+        status, answer, _ = ask("POST", "/v1/runs", b'{"language": "python", "code": "print(\'a\\u0000b\\\\u0000\')"}')
+        self.assertEqual(status, 200, answer)
         self.assert_refused(ask("POST", "/v1/runs", "[" * 100), 400, "invalid", words="nesting")
         self.assert_refused(ask("POST", "/v1/runs", "{" + "\"a\":[]," * 50000 + "\"b\":1}"), 413,
                             "limit")
