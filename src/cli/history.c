@@ -25,7 +25,7 @@ static const struct option rows[] = {
 	{ "failed", 0, NULL, "only what did not exit with 0", AT(failed) },
 	{ "session", 's', "ID", "only the steps of a session", AT(session) },
 	{ "environment", 'E', "NAME", "only what ran in it", AT(environment) },
-	{ "kind", 0, "KIND", "only run, step, batch, execute or exec", AT(kind) },
+	{ "kind", 0, "KIND", "only run, step, batch, execute, exec or terminal", AT(kind) },
 	{ "since", 0, "TIME", "only what ended since: 1h, 2026-11-16, 2026-11-16T09:30:00Z",
 	  AT(since) },
 	{ "until", 0, "TIME", "only what ended before", AT(until) },

@@ -160,6 +160,20 @@ static int read_outcome(struct query *q, const char *value, struct failure *f)
 	return failure_at(f, "outcome", "there is no such outcome");
 }
 
+static int read_kind(struct query *q, const char *value, struct failure *f)
+{
+	static const char *const kinds[] = { "run",     "step", "batch",
+					     "execute", "exec", "terminal" };
+
+	if (!value)
+		return 0;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(kinds[i], value) == 0)
+			return read_word(q->kind, sizeof(q->kind), "kind", value, f);
+	f->hint = "there are run, step, batch, execute, exec, terminal";
+	return failure_at(f, "kind", "there is no such kind");
+}
+
 static bool read_whole(int64_t *ret, const char **at)
 {
 	char *end;
@@ -211,7 +225,6 @@ int query_read(struct query *ret, query_get *get, const void *from, struct failu
 		size_t at, size;
 	} words[] = {
 #define WORD(name) { #name, offsetof(struct query, name), sizeof(((struct query *)0)->name) }
-		WORD(kind),
 		WORD(session),
 		WORD(environment),
 		WORD(text),
@@ -227,7 +240,8 @@ int query_read(struct query *ret, query_get *get, const void *from, struct failu
 		if (read_word((char *)&q + words[i].at, words[i].size, words[i].name,
 			      get(from, words[i].name), f) < 0)
 			return -1;
-	if (read_outcome(&q, get(from, "outcome"), f) < 0 ||
+	if (read_kind(&q, get(from, "kind"), f) < 0 ||
+	    read_outcome(&q, get(from, "outcome"), f) < 0 ||
 	    read_flag(&q.failed, "failed", get(from, "failed"), f) < 0 ||
 	    read_flag(&q.full, "full", get(from, "full"), f) < 0 ||
 	    read_moment(&q.since, "since", get(from, "since"), f) < 0 ||

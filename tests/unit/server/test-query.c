@@ -62,7 +62,7 @@ TEST(query_says_which_field_is_wrong)
 		{ "limit", "0" },      { "limit", "1001" }, { "limit", "5x" },   { "limit", "-1" },
 		{ "since", "soon" },   { "until", "" },     { "cursor", "5" },   { "cursor", "5." },
 		{ "after", "-1" },     { "after", "1.2" },  { "failed", "yes" }, { "full", "2" },
-		{ "outcome", "good" },
+		{ "outcome", "good" }, { "kind", "bogus" },
 	};
 	struct query q;
 
