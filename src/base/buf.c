@@ -12,14 +12,22 @@ void buf_done(struct buf *b)
 	*b = (struct buf){ .max = b->max };
 }
 
+/* There is room already, for the NUL too. */
+static inline bool has_room(const struct buf *b, size_t len)
+{
+	return len < b->cap - b->len;
+}
+
 /* Room for `len` more bytes and a NUL; less when the maximum or memory says so. */
 static size_t reserve(struct buf *b, size_t len)
 {
 	size_t room = b->max - b->len;
 
+	if (has_room(b, len))
+		return len;
 	if (len > room)
 		len = room;
-	if (b->len + len + 1 > b->cap) {
+	if (!has_room(b, len)) {
 		size_t cap = b->cap ? b->cap * 2 : 256;
 		if (cap > b->max)
 			cap = b->max + 1;
@@ -54,7 +62,12 @@ void buf_add_str(struct buf *b, const char *s)
 
 void buf_add_char(struct buf *b, char c)
 {
-	buf_add(b, &c, 1);
+	if (!has_room(b, 1)) {
+		buf_add(b, &c, 1);
+		return;
+	}
+	b->data[b->len++] = c;
+	b->data[b->len] = '\0';
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)

@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <assert.h>
@@ -10,27 +11,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void quote(struct buf *out, const char *bytes, size_t len)
+static bool is_plain(unsigned char c)
 {
-	auto_buf struct buf text = BUF_INIT(SIZE_MAX / 2);
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
 
-	utf8_repair(&text, bytes, len);
+static void quote_other(struct buf *out, const char *bytes, size_t len)
+{
+	static const char hex[] = "0123456789abcdef";
+	auto_buf struct buf repaired = BUF_INIT(SIZE_MAX / 2);
+
+	if (!utf8_is_valid(bytes, len)) {
+		utf8_repair(&repaired, bytes, len);
+		bytes = buf_str(&repaired);
+		len = repaired.len;
+	}
 	buf_add_char(out, '"');
 	for (size_t start = 0, at = 0;; at++) {
-		unsigned char c = at < text.len ? (unsigned char)text.data[at] : '"';
-		if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f)
+		unsigned char c = at < len ? (unsigned char)bytes[at] : '"';
+		if (is_plain(c) || c >= 0x80)
 			continue;
-		buf_add(out, buf_str(&text) + start, at - start);
+		buf_add(out, bytes + start, at - start);
 		start = at + 1;
-		if (at == text.len)
+		if (at == len)
 			break;
-		if (c == '\n')
-			buf_add_str(out, "\\n");
-		else if (c == '"' || c == '\\')
-			buf_printf(out, "\\%c", c);
-		else
-			buf_printf(out, "\\u%04x", c);
+		buf_add_char(out, '\\');
+		if (c == '"' || c == '\\') {
+			buf_add_char(out, (char)c);
+		} else if (c == '\n') {
+			buf_add_char(out, 'n');
+		} else {
+			const char escape[] = { 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+			buf_add(out, escape, sizeof(escape));
+		}
 	}
+	buf_add_char(out, '"');
+}
+
+static void quote(struct buf *out, const char *bytes, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len && is_plain((unsigned char)bytes[at]))
+		at++;
+	if (at < len) {
+		quote_other(out, bytes, len);
+		return;
+	}
+	buf_add_char(out, '"');
+	buf_add(out, bytes, len);
 	buf_add_char(out, '"');
 }
 
@@ -78,8 +107,34 @@ void json_string(struct json *j, const char *key, const char *text)
 
 void json_int(struct json *j, const char *key, int64_t value)
 {
+	uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
+	char text[UNITS_DECIMAL_MAX];
+
 	lead(j, key);
-	buf_printf(j->out, "%" PRId64, value);
+	if (value < 0)
+		buf_add_char(j->out, '-');
+	buf_add(j->out, text, units_decimal(text, size));
+}
+
+/* What most are, measured times.  False: it is something else. */
+static bool add_thousandths(struct buf *out, double value)
+{
+	if (!(value >= 0 && value < 1e9))
+		return false;
+	uint64_t count = (uint64_t)(value * 1000 + 0.5);
+	char text[UNITS_DECIMAL_MAX];
+
+	if ((double)count / 1000 != value || signbit(value))
+		return false;
+	buf_add(out, text, units_decimal(text, count / 1000));
+	if (count % 1000 == 0)
+		return true;
+	size_t len = units_decimal(text, 1000 + count % 1000); /* '1' stands where the point will */
+	text[0] = '.';
+	while (text[len - 1] == '0')
+		len--;
+	buf_add(out, text, len);
+	return true;
 }
 
 void json_double(struct json *j, const char *key, double value)
@@ -89,6 +144,8 @@ void json_double(struct json *j, const char *key, double value)
 		return;
 	}
 	lead(j, key);
+	if (add_thousandths(j->out, value))
+		return;
 
 	char text[40];
 	(void)snprintf(text, sizeof(text), "%.15g", value);

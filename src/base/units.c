@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -130,6 +129,22 @@ int units_count(uint64_t *ret, const char *text, struct err *e)
 		return err_set(e, ERR_INVALID, "'%.32s' is not a whole number", text);
 	*ret = n.whole;
 	return 0;
+}
+
+size_t units_decimal(char out[UNITS_DECIMAL_MAX], uint64_t value)
+{
+	char digits[UNITS_DECIMAL_MAX]; /* from the last one on */
+	size_t len = 0, at = 0;
+
+	do
+		digits[len++] = (char)('0' + value % 10);
+	while (value /= 10);
+	while (at < len) {
+		out[at] = digits[len - 1 - at];
+		at++;
+	}
+	out[at] = '\0';
+	return at;
 }
 
 const char *units_show_size(char out[32], uint64_t bytes)

@@ -12,12 +12,17 @@
  */
 #include "base/err.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 int units_size(uint64_t *ret_bytes, const char *text, struct err *e) MUST_USE;
 int units_duration(uint64_t *ret_ms, const char *text, struct err *e) MUST_USE;
 int units_cores(uint64_t *ret_millicores, const char *text, struct err *e) MUST_USE;
 int units_count(uint64_t *ret, const char *text, struct err *e) MUST_USE;
+
+/* As %u would, and without all that printf() brings along: it is on the way of every answer. */
+enum { UNITS_DECIMAL_MAX = 21 };
+size_t units_decimal(char out[UNITS_DECIMAL_MAX], uint64_t value);
 
 /* "512 MiB", "1.5 s": for people; returns `out`. */
 const char *units_show_size(char out[32], uint64_t bytes);

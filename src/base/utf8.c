@@ -30,15 +30,18 @@ size_t utf8_step(const char *s, size_t len)
 	return need;
 }
 
+static size_t valid_until(const char *bytes, size_t len)
+{
+	size_t at = 0, step = 1;
+
+	for (; at < len && step; at += step)
+		step = bytes[at] & 0x80 ? utf8_step(bytes + at, len - at) : 1; /* most are ASCII */
+	return at;
+}
+
 bool utf8_is_valid(const char *bytes, size_t len)
 {
-	for (size_t at = 0; at < len;) {
-		size_t step = utf8_step(bytes + at, len - at);
-		if (!step)
-			return false;
-		at += step;
-	}
-	return true;
+	return valid_until(bytes, len) == len;
 }
 
 /*
@@ -48,18 +51,17 @@ bool utf8_is_valid(const char *bytes, size_t len)
  */
 void utf8_repair(struct buf *out, const char *bytes, size_t len)
 {
-	size_t start = 0, at = 0;
+	while (len > 0) {
+		size_t need, good = valid_until(bytes, len);
 
-	while (at < len) {
-		size_t need, good = well_formed(&need, (const unsigned char *)bytes + at, len - at);
-		if (good == need) {
-			at += need;
-			continue;
+		buf_add(out, bytes, good);
+		if (good < len) {
+			size_t begun =
+				well_formed(&need, (const unsigned char *)bytes + good, len - good);
+			buf_add_str(out, "\xef\xbf\xbd");
+			good += begun ? begun : 1;
 		}
-		buf_add(out, bytes + start, at - start);
-		buf_add_str(out, "\xef\xbf\xbd");
-		at += good ? good : 1;
-		start = at;
+		bytes += good;
+		len -= good;
 	}
-	buf_add(out, bytes + start, at - start);
 }

@@ -199,20 +199,26 @@ int go_add_pair(const char *pair, void *go, struct err *e)
 	return 0;
 }
 
+/* Apart from who calls it: an order is large, and most that end have no gate. */
+static int order_close(struct egress *eg, uint32_t number, struct err *e)
+{
+	const struct egress_order order = { .kind = EGRESS_CLOSE, .gate = number };
+
+	return egress_order_send(eg->channel.fd, &order, -1, e);
+}
+
 void gate_leave(struct gate *gate)
 {
-	struct egress_order order = { .kind = EGRESS_CLOSE };
 	struct err ignored;
 
 	if (!gate)
 		return;
 	struct egress *eg = gate->egress;
-	order.gate = gate->number;
 	gate->is_left = true;
 	/* A proxy that does not listen is not one that can be trusted to close anything. */
 	if (!gate->is_open)
 		gate_free(gate);
-	else if (egress_order_send(eg->channel.fd, &order, -1, &ignored) < 0)
+	else if (order_close(eg, gate->number, &ignored) < 0)
 		lose_proxy(eg);
 	(void)!loop_set_timer(eg->pool->loop, &eg->idle, IDLE_US, &ignored);
 }

@@ -241,6 +241,12 @@ static void begin_taking(struct exchange *x)
 	x->match.route->handle(x, x->http->options.arg);
 }
 
+/* The beginning of it. */
+static void note_text(char *ret, size_t size, const char *text)
+{
+	*(char *)mempcpy(ret, text, strnlen(text, size - 1)) = '\0';
+}
+
 static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, const char *url,
 			     const char *method, void **state)
 {
@@ -252,8 +258,8 @@ static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, cons
 		return MHD_NO;
 	*state = x;
 	x->is_head = strcmp(method, "HEAD") == 0;
-	(void)snprintf(x->method, sizeof(x->method), "%s", method);
-	(void)snprintf(x->path, sizeof(x->path), "%s", url);
+	note_text(x->method, sizeof(x->method), method);
+	note_text(x->path, sizeof(x->path), url);
 	if (name_request(x, exchange_header(x, "X-Request-Id"), &ignored) < 0)
 		return MHD_NO;
 	head_read(&head, mhd);

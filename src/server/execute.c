@@ -209,11 +209,8 @@ static const char *check_members(const struct members *m)
 /* In milliseconds; 0: time is up at once. */
 static uint64_t read_timeout(struct slice number)
 {
-	char text[64] = "";
+	double seconds = strtod(number.at, NULL); /* something follows, if only the body's NUL */
 
-	(void)snprintf(text, sizeof(text), "%.*s", (int)(number.len < 63 ? number.len : 63),
-		       number.at);
-	double seconds = strtod(text, NULL);
 	if (!(seconds > 0))
 		return 0;
 	if (seconds > TIMEOUT_MAX_S)

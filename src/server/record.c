@@ -1,17 +1,16 @@
 #include "server/record.h"
 
-#include "server/logged.h"
+#include "base/units.h"
 #include "server/history.h"
+#include "server/logged.h"
 #include "server/metrics.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 void record_run(struct record *ret, const struct run *run, const struct vial_result *result)
 {
 	const struct vial_job *job = run_asked(run);
 
-	(void)snprintf(ret->id, sizeof(ret->id), "%" PRIu64, run_id(run));
+	_Static_assert(sizeof(ret->id) >= UNITS_DECIMAL_MAX, "an id is a number");
+	(void)units_decimal(ret->id, run_id(run));
 	ret->environment = job->environment;
 	ret->code = job->code.bytes;
 	ret->code_len = ret->code_size = job->code.len;

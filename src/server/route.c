@@ -18,17 +18,16 @@ static bool path_fits(struct route_match *m, const char *pattern, const char *pa
 	size_t count = 0;
 
 	for (;;) {
-		size_t fixed = strcspn(pattern, "{");
-		if (!pattern[fixed])
-			return strcmp(pattern, path) == 0;
-		if (strncmp(pattern, path, fixed) != 0)
+		for (; *pattern != '{' && *pattern == *path; pattern++, path++)
+			if (!*pattern)
+				return true;
+		if (*pattern != '{')
 			return false;
-		if (is_rest(pattern + fixed)) {
-			m->rest = path + fixed;
-			return *m->rest != '\0';
+		if (is_rest(pattern)) {
+			m->rest = path;
+			return *path != '\0';
 		}
-		pattern += fixed + strcspn(pattern + fixed, "}") + 1;
-		path += fixed;
+		pattern += strcspn(pattern, "}") + 1;
 		size_t len = strcspn(path, "/");
 		if (len == 0 || len >= ROUTE_ID_MAX || count == ROUTE_IDS_MAX)
 			return false;

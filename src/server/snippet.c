@@ -112,11 +112,12 @@ static void send_answer(struct snippet *s)
 {
 	struct failure f = { .status = 0 };
 
-	(void)err_set(&f.err, ERR_SYS, "no memory for the answer");
-	if (s->x && s->text.dropped)
+	if (s->x && s->text.dropped) {
+		(void)err_set(&f.err, ERR_SYS, "no memory for the answer");
 		exchange_fail(s->x, &f);
-	else if (s->x)
+	} else if (s->x) {
 		exchange_reply(s->x, s->status, &s->text);
+	}
 	snippet_free(s);
 }
 

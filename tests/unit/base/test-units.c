@@ -203,6 +203,18 @@ TEST(a_fraction_of_a_thousand_digits_is_read)
 	CHECK_INT(got, 1000);
 }
 
+TEST(decimals_are_as_printf_writes_them)
+{
+	static const uint64_t values[] = { 0, 9, 10, 100, 1234567890, UINT64_MAX };
+	char is[UNITS_DECIMAL_MAX], want[UNITS_DECIMAL_MAX];
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		(void)snprintf(want, sizeof(want), "%llu", (unsigned long long)values[i]);
+		CHECK_INT(units_decimal(is, values[i]), strlen(want));
+		CHECK_STR(is, want);
+	}
+}
+
 TEST(sizes_are_shown_for_people)
 {
 	static const struct pair pairs[] = {
