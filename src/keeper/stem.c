@@ -23,7 +23,12 @@
 
 const struct stem_plan *stem_plan;
 
-enum { ROWS_MAX = 64, OUTPUT_FD = BOX_CONTROL_FD + 2 };
+enum {
+	ROWS_MAX = 64,
+	OUTPUT_FD = BOX_CONTROL_FD + 2,
+	BELOW_STACK = 4 << 20, /* three times what copy_tree() takes at its deepest */
+	BELOW_GUARD = 64 << 10,
+};
 
 /* The limits of a slot's own file systems are the order's. */
 static size_t size_rows(struct mount_spec rows[ROWS_MAX], const struct limits *lim)
@@ -140,18 +145,42 @@ static void below_main(void *arg)
 	_exit(make_below(b, &b->err) < 0);
 }
 
+/*
+ * For whoever makes a slot below, and for its pid 1, which goes through trees of files that are as
+ * deep as a guest has made them (engine/copy.c).  It ends in pages that nobody can write to: what
+ * lies below a stack of our own data's would be ours.
+ */
+static char *below_stack(void)
+{
+	static char *stack;
+
+	if (stack)
+		return stack;
+	char *all = mmap(NULL, BELOW_GUARD + BELOW_STACK, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	if (all == MAP_FAILED)
+		return NULL;
+	if (mprotect(all + BELOW_GUARD, BELOW_STACK, PROT_READ | PROT_WRITE) < 0) {
+		(void)munmap(all, BELOW_GUARD + BELOW_STACK);
+		return NULL;
+	}
+	return stack = all + BELOW_GUARD;
+}
+
 static int make_slot_below(int *ret_pidfd, int *ret_helper, const struct order *order,
 			   const int *fds, struct err *e)
 {
-	static _Alignas(16) char stack[64 << 10];
+	char *stack = below_stack();
 	int helper = -1, dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
 	struct clone_args args = {
 		.flags = CLONE_PARENT | CLONE_FILES | CLONE_PIDFD | CLONE_VFORK,
 		.pidfd = (uintptr_t)&helper,
 		.stack = (uintptr_t)stack,
-		.stack_size = sizeof(stack),
+		.stack_size = BELOW_STACK,
 	};
 
+	if (!stack)
+		return err_sys(e, "stack");
 	if (!below)
 		below = mmap(NULL, sizeof(*below), PROT_READ | PROT_WRITE,
 			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);

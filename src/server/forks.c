@@ -168,7 +168,7 @@ static int check(const struct session *s, struct failure *f)
 
 	f->status = 409;
 	if (!rt->can_fork)
-		return err_set(&f->err, ERR_INVALID, "a running %s cannot be forked", rt->title);
+		return err_set(&f->err, ERR_DENIED, "a running %s cannot be forked", rt->title);
 	f->status = 0;
 	return session_has_room(s, f);
 }

@@ -273,7 +273,20 @@ class Refusals(Case):
         self.assertEqual(self.value(self.fork(session)[0], "os.path.getsize('f')"), 700000)
 
     def test_languages_that_cannot(self):
-        self.assertIn("cannot be forked", self.refuse(self.open("javascript")))
+        session = self.open("javascript")
+        self.assertIn("cannot be forked", self.refuse(session))
+        self.assertEqual(self.post(session, "fork", {})[1]["error"]["code"], "denied")
+
+    def test_directories_as_deep_as_they_are_copied_and_deeper(self):
+        """Whoever copies them has a stack that holds so many, and ends where nothing of ours lies."""
+        session = self.open()
+        self.step(session, "import os\nos.chdir('/tmp')\nfor _ in range(100): os.mkdir('d'); os.chdir('d'); "
+                           "os.symlink('A' * 4090, 'l')")
+        branch = self.fork(session)[0]
+        self.assertEqual(self.value(branch, "len(os.getcwd()), len(os.readlink('l'))"), [204, 4090])
+        self.step(session, "os.mkdir('d')")
+        self.assertIn("more than 100 deep", self.refuse(session))
+        self.assertEqual(self.value(session, "1"), 1)
 
     def test_too_many_for_the_pool(self):
         session = self.open()
