@@ -27,6 +27,10 @@ bool sys_fault(const char *name); /* true, with errno set: this call shall fail 
 #define SYS(name, ...) name(__VA_ARGS__)
 #endif
 
+#ifndef SO_PASSRIGHTS /* Linux 6.16 */
+#define SO_PASSRIGHTS 83
+#endif
+
 /* clone3() with a stack that is copied.  Containers' filters cannot see its flags, and pretend that
  * there is none: then clone() does, which knows all that matters of them. */
 static inline pid_t sys_clone3(struct clone_args *args)

@@ -462,6 +462,8 @@ int cell_open_streams(struct cell *cell, int theirs[GRAFT_STREAMS], struct err *
 		return err_sys(e, "control socket");
 	cell->far[WIRE_FD_CONTROL] = pair[0];
 	theirs[3] = pair[1];
+	/* Descriptors that a guest sends would be the server's to close.  Older kernels cannot. */
+	(void)setsockopt(pair[0], SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
 	if (SYS(fcntl, pair[0], F_SETFL, O_NONBLOCK) < 0)
 		return err_sys(e, "control socket");
 	for (int i = 0; i < GRAFT_STREAMS; i++) {
