@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+enum { MEMBERS_MAX = 64 }; /* three times as many as there are */
+
 /* What a member is, which is also where it goes. */
 enum member_kind { IS_NUMBER, IS_STATUS, IS_FLAG, IS_STRING, IS_ARRAY, IS_OBJECT };
 
@@ -84,8 +86,11 @@ static bool set(struct driver_message *m, const struct member *member, struct sl
 static int read_members(struct driver_message *m, bool *ret_has_op, struct slice all, struct err *e)
 {
 	struct slice_item item;
+	size_t count = 0;
 
 	for (size_t at = 0; slice_next(&item, &at, all);) {
+		if (++count > MEMBERS_MAX)
+			return err_set(e, ERR_INVALID, "more than %d members", MEMBERS_MAX);
 		if (slice_is(item.key, "op")) {
 			size_t i = 0;
 			while (i < COUNT(ops) && !slice_is(item.value, ops[i].name))
@@ -103,6 +108,17 @@ static int read_members(struct driver_message *m, bool *ret_has_op, struct slice
 				return err_set(e, ERR_INVALID, "%s is none", members[i].name);
 	}
 	return 0;
+}
+
+/* What is read again and again. */
+static bool has_many(struct slice object)
+{
+	struct slice_item item;
+	size_t count = 0;
+
+	for (size_t at = 0; count <= MEMBERS_MAX && slice_next(&item, &at, object);)
+		count++;
+	return count > MEMBERS_MAX;
 }
 
 static bool is_complete(const struct driver_message *m)
@@ -135,6 +151,8 @@ int driver_read(struct driver_message *ret, char *line, size_t len, struct err *
 		return -1;
 	if (!has_op || !is_complete(&m))
 		return err_set(e, ERR_INVALID, "something is missing");
+	if (m.exception.at && has_many(m.exception))
+		return err_set(e, ERR_INVALID, "an exception of more than %d members", MEMBERS_MAX);
 	m.is_deep = is_deep(m.args) || is_deep(m.kwargs) || is_deep(m.data) || is_deep(m.value) ||
 		    is_deep(m.exception);
 	*ret = m;

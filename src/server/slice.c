@@ -329,37 +329,37 @@ bool slice_next(struct slice_item *ret, size_t *at, struct slice container)
 
 /* ---- what it says ---------------------------------------------------------------------- */
 
-static void add_character(struct buf *out, unsigned code)
+static size_t encode(char ret[4], unsigned code)
 {
-	unsigned char bytes[4];
-	size_t len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 	static const unsigned char first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	size_t len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 
 	for (size_t i = len - 1; i > 0; i--, code >>= 6)
-		bytes[i] = (unsigned char)(0x80 | (code & 0x3f));
-	bytes[0] = (unsigned char)(first[len] | code);
-	buf_add(out, bytes, len);
+		ret[i] = (char)(0x80 | (code & 0x3f));
+	ret[0] = (char)(first[len] | code);
+	return len;
 }
 
-/* Returns what is behind the escape. */
-static const char *add_escape(struct buf *out, const char *at)
+/* What the escape at *at stands for, which is behind it then; how many bytes that is. */
+static size_t decode(char ret[4], const char **at)
 {
 	static const char names[] = "bfnrt", means[] = "\b\f\n\r\t";
+	const char *escape = *at + 1, *name = strchr(names, *escape);
 	unsigned unit = 0, low = 0;
-	const char *name = strchr(names, *at);
 
-	if (*at != 'u') {
-		buf_add_char(out, name ? means[name - names] : *at);
-		return at + 1;
+	if (*escape != 'u') {
+		ret[0] = name ? means[name - names] : *escape;
+		*at += 2;
+		return 1;
 	}
-	(void)hex4(&unit, at + 1);
+	(void)hex4(&unit, escape + 1);
 	if (unit < 0xd800 || unit > 0xdfff) {
-		add_character(out, unit);
-		return at + 5;
+		*at += 6;
+		return encode(ret, unit);
 	}
-	(void)hex4(&low, at + 7);
-	add_character(out, 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00));
-	return at + 11;
+	(void)hex4(&low, escape + 7);
+	*at += 12;
+	return encode(ret, 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00));
 }
 
 void slice_text(struct buf *out, struct slice string)
@@ -370,22 +370,34 @@ void slice_text(struct buf *out, struct slice string)
 	while (at < end) {
 		const char *escape = memchr(at, '\\', (size_t)(end - at));
 		const char *plain_end = escape ? escape : end;
+		char meant[4];
+
 		buf_add(out, at, (size_t)(plain_end - at));
-		at = escape ? add_escape(out, escape + 1) : end;
+		at = plain_end;
+		if (escape)
+			buf_add(out, meant, decode(meant, &at));
 	}
 }
 
+/* Up to the first difference: a guest's names are as long, and as many, as it likes. */
 bool slice_is(struct slice string, const char *text)
 {
-	size_t len = strlen(text);
-
 	if (slice_kind(string) != '"')
 		return false;
-	if (!memchr(string.at, '\\', string.len))
-		return string.len == len + 2 && memcmp(string.at + 1, text, len) == 0;
-	auto_buf struct buf said = BUF_INIT(len + 1);
-	slice_text(&said, string);
-	return !said.dropped && said.len == len && memcmp(buf_str(&said), text, len) == 0;
+	const char *at = string.at + 1, *end = string.at + string.len - 1;
+	while (at < end) {
+		char meant[4] = { *at };
+		size_t len = 1;
+
+		if (*at == '\\')
+			len = decode(meant, &at);
+		else
+			at++;
+		for (size_t i = 0; i < len; i++, text++)
+			if (!*text || *text != meant[i])
+				return false;
+	}
+	return !*text;
 }
 
 int slice_int(int64_t *ret, struct slice number)

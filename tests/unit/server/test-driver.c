@@ -75,6 +75,25 @@ TEST(what_is_no_message_is_refused)
 			STOP(TEST_FAIL, "taken: %s", texts[i]);
 }
 
+TEST(what_has_very_many_members_is_refused)
+{
+	static const char *const begins[] = {
+		"{\"op\":\"display\",\"id\":1,\"data\":{}",
+		"{\"op\":\"result\",\"id\":1,\"exception\":{\"a\":1",
+	};
+
+	for (size_t i = 0; i < 2; i++) {
+		auto_buf struct buf text = BUF_INIT(10000);
+		ROOM;
+
+		buf_add_str(&text, begins[i]);
+		for (int k = 0; k < 100; k++)
+			buf_add_str(&text, ",\"\\n\":1");
+		buf_add_str(&text, i ? "}}" : "}");
+		CHECK_INT(READ(buf_str(&text)), -1);
+	}
+}
+
 TEST(what_is_nested_deeply_is_marked)
 {
 	auto_buf struct buf text = BUF_INIT(10000);

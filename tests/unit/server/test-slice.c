@@ -164,6 +164,7 @@ TEST(members_are_found_one_by_one)
 	CHECK(!slice_next(&item, &in, list));
 	CHECK(slice_next(&item, &at, s) && slice_is(item.value, "\"]"));
 	CHECK(slice_next(&item, &at, s) && slice_is(item.key, "c") && item.value.len == 5);
+	CHECK(!slice_is(item.key, "") && !slice_is(item.key, "cc") && !slice_is(item.value, "c"));
 	CHECK(slice_next(&item, &at, s) && slice_kind(item.value) == 'n');
 	CHECK(!slice_next(&item, &at, s));
 	at = 0;
