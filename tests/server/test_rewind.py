@@ -367,6 +367,7 @@ class Bash(Case):
         session = self.open("bash", rewind={"undo": 2})
         self.step(session, "x=1; f() { echo f$x; }; echo one >f; cd /tmp; cd -")
         for bad, members in (("exit 3", {"exit_code": 3}), ("kill -KILL $BASHPID", {"signal": 9}),
+                             ("kill -KILL $$; sleep 1", {"signal": 9}), ("kill $$; sleep 1", {"signal": 15}),
                              ("set -u; echo $nothing", {"exit_code": 1})):
             self.assert_taken_back(self.step(session, "x=2; echo two >f; unset -f f; sleep 60 & " + bad),
                                    **members)
@@ -387,6 +388,8 @@ class Bash(Case):
         self.assertEqual((result["state"], result["interrupted"]), ("kept", True))
         self.assertEqual(self.said(session, "set -e; false; echo no"), "")
         self.assertEqual(self.said(session, "echo $y $(echo sub) | cat"), "2 sub\n")
+        self.assertEqual(self.said(session, "trap 'echo usr' USR1; kill -USR1 $$; (($$ == BASHPID)) && echo me"),
+                         "usr\nme\n")
         self.step(session, "sleep 60 &")
         self.assertEqual(self.step(session, "true")["rewind"], "unavailable: child processes are running")
         self.step(session, "kill $!; wait")

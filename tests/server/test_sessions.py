@@ -194,6 +194,7 @@ class Deaths(Case):
         "bash": {
             "exit": ("exit 3", "exited", 3, None),
             "kill": ("kill -9 $$; sleep 1", "signaled", None, 9),
+            "signal": ("sleep 60 & kill -TERM $$; sleep 1", "signaled", None, 15),
         },
     }
 

@@ -86,6 +86,12 @@ class State(BashCase):
         self.assertNotEqual(self.step("cat <<E\n$(")[0], 0)
         self.out("true")
 
+    def test_a_mistake_within_brackets_is_not_the_next_steps(self):
+        for code in ("[[ 1 -eq", "[[ -f", "if [[ a == "):
+            status, _, err = self.step(code)
+            self.assertEqual((status, "__vial" in err), (2, False), err)
+            self.assertEqual(self.out("[[ a == a ]] && echo yes"), "yes\n")
+
     def test_background_jobs_go_on(self):
         self.out("sleep 0.2 & pid=$!")
         self.assertEqual(self.out("jobs -r | wc -l; wait $pid; echo $?").split(), ["1", "0"])
@@ -141,7 +147,7 @@ class Options(BashCase):
     def test_pipefail_and_nounset(self):
         self.assertEqual(self.out("set -euo pipefail; false | true; echo not", 1), "")
         step = self.driver.run_words("echo $nonesuch")
-        self.assertEqual((step.result["exit_code"], self.driver.wait()), (1, 1))
+        self.assertEqual((step.result, self.driver.wait()), (None, 1))
 
     def test_a_trace_shows_the_step_only(self):
         self.assertEqual(self.step("set -x; echo a")[1:], ("a\n", "++++ echo a\n"))
@@ -165,8 +171,13 @@ class Traps(BashCase):
         self.out("trap 'echo bye $?' EXIT")
         self.assertEqual(self.out("(exit 3); echo still"), "still\n")
         step = self.driver.run_words("exit 4")
-        self.assertEqual((step.result["exit_code"], step.stdout), (4, "bye 4\n"))
+        self.assertEqual((step.result, step.stdout), (None, "bye 4\n"))
         self.assertEqual(self.driver.wait(), 4)
+
+    def test_an_error_trap_hears_of_the_steps_own_commands(self):
+        self.out("trap 'echo err' ERR")
+        self.assertEqual(self.step("false")[0], 1)
+        self.assertEqual(self.out("echo $?"), "1\n")
 
     def test_an_exit_trap_and_an_exit_in_one_step(self):
         step = self.driver.run_words("trap 'echo bye' EXIT; exit 4")
@@ -189,9 +200,13 @@ class Traps(BashCase):
 class Ends(BashCase):
     def test_an_exit_is_the_end(self):
         step = self.driver.run_words("echo x; exit 3")
-        self.assertEqual(step.result, {"op": "result", "id": 1, "exit_code": 3})
+        self.assertIsNone(step.result)
         self.assertEqual(step.stdout, "x\n")
         self.assertEqual(self.driver.wait(), 3)
+
+    def test_a_signal_is_the_end(self):
+        self.assertIsNone(self.driver.run_words("kill -TERM $$; echo not").result)
+        self.assertEqual(self.driver.wait(), -signal.SIGTERM)
 
     def test_an_exit_in_a_subshell_is_not(self):
         self.out("(exit 3)", 3)

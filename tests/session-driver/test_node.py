@@ -50,6 +50,14 @@ class Names(NodeCase):
         self.assertEqual(self.value("[typeof crypto.createHash, performance, navigator]"),
                          ["function", 1, 2])
 
+    def test_what_the_driver_uses_can_be_names(self):
+        for code in ("function process(items) { return items.length }", "const process = [1]",
+                     "class process {}", "let globalThis = 5", "const console = 1, Promise = 2"):
+            self.quiet(code)
+            self.assertEqual(self.value("1 + 1"), 2, code)
+        self.assertEqual(self.value("process", globals={"process": 5}), 5)
+        self.assertEqual(self.value("process"), 5)
+
     def test_block_scoped_names_stay_in_their_block(self):
         self.quiet("{ let hidden = 1 } for (let j = 0; j < 1; j++);")
         self.assertEqual(self.value("[typeof hidden, typeof j]"), ["undefined", "undefined"])
@@ -235,7 +243,13 @@ class Exceptions(NodeCase):
     def test_a_script_ends_with_an_exception_that_nobody_catches(self):
         self.assertEqual(self.exception("setTimeout(() => { throw new Error('late') }, 1)",
                                         mode="script")["message"], "late")
-        self.assertEqual(self.value("1"), 1)
+        for code in ("async function main() { await 1; throw new Error('soon') }\nmain()",
+                     "(async () => { throw new Error('soon') })()",
+                     "Promise.reject(new Error('soon')); setTimeout(() => {}, 100)",
+                     "queueMicrotask(() => { throw new Error('soon') })",
+                     "process.nextTick(() => { throw new Error('soon') })"):
+            self.assertEqual(self.exception(code, mode="script")["message"], "soon", code)
+            self.assertEqual(self.value("1"), 1)
 
     def test_waiting_for_what_never_comes_is_an_exception(self):
         self.assertIn("nothing is left", self.exception("await new Promise(() => {})")["message"])

@@ -145,7 +145,7 @@ class Steps(Case):
                          [("<step 2>", 1, "f()"), ("cell.py", 2, "return 1 / 0")])
         self.assertEqual(told["line"], 1)
         self.assertEqual(self.value("import inspect\ninspect.getsource(f)"),
-                         "def f():\n    return 1 / 0")
+                         "def f():\n    return 1 / 0\n")
 
     def test_many_steps_leave_nothing_behind(self):
         self.run_step("import linecache, gc")
@@ -320,11 +320,20 @@ class Failures(Case):
         self.assertEqual((step.result["exception"]["type"], step.result["interrupted"]), ("E", True))
         self.still_works()
 
+    def test_carets_are_where_they_belong(self):
+        for code in ("1/0", "1/0\n"):
+            told = self.run_step(code).result["exception"]
+            self.assertIn("\n    1/0\n    ~^~\n", told["traceback"])
+        told = self.run_step("x = 'a\u2028\x0cb'\n1/0").result["exception"]
+        self.assertIn("\n    1/0\n    ~^~\n", told["traceback"])
+
     def test_deep_recursion(self):
         told = self.run_step("def f(): f()\nf()").result["exception"]
         self.assertEqual(told["type"], "RecursionError")
         self.assertLessEqual(len(told["frames"]), 100)
         self.assertIn("more times", told["traceback"])
+        told = self.run_step("import sys; sys.setrecursionlimit(10**5)\nf()").result["exception"]
+        self.assertEqual((told["type"], told["line"]), ("RecursionError", 2))
         self.run_step("import sys\nsys.setrecursionlimit(30)")
         self.still_works()
 

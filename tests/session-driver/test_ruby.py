@@ -32,6 +32,18 @@ class Names(RubyCase):
     def test_globals_are_set(self):
         self.assertEqual(self.value("data['n'] + 1", globals={"data": {"n": 1}}), 2)
 
+    def test_globals_that_cannot_be_are_exceptions(self):
+        self.quiet("kept = 1; nil")
+        for name in ("B", "@x", "a b", ""):
+            self.assertEqual(self.exception("1", globals={name: 3})["type"], "NameError", name)
+        self.assertEqual(self.value("kept"), 1)
+
+    def test_methods_named_like_those_that_the_driver_uses(self):
+        self.quiet("def eval(*) = 42; def trap(a, b) = a; def exit(*) = 43; def lambda = 44; nil")
+        self.assertEqual(self.value("x = 5; x + 1"), 6)
+        self.assertEqual(self.value("return x + 2", mode="function"), 7)
+        self.assertEqual(self.value("[eval('1'), trap(1, 2), exit, lambda]"), [42, 1, 43, 44])
+
     def test_nothing_of_the_driver_is_in_sight(self):
         self.assertEqual(self.value("[defined?(VialSession).nil?, ENV.key?('VIAL_SESSION_FD'), "
                                     "local_variables, Thread.list.size]"), [True, False, [], 1])

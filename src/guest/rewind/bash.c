@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* As Bash declares them. */
 struct word {
@@ -46,6 +47,15 @@ static void set_variable(const char *name, const char *text)
 		(void)bind(name, text, 0);
 }
 
+/* What $$ is: whoever sends a signal there means the process that runs the step. */
+static void be_oneself(void)
+{
+	pid_t *pid = dlsym(RTLD_DEFAULT, "dollar_dollar_pid");
+
+	if (pid)
+		*pid = getpid();
+}
+
 static unsigned long long number(const char *text)
 {
 	return strtoull(text, NULL, 10);
@@ -58,12 +68,8 @@ static int order(const char *op, unsigned long long id, const char *what)
 	return vial_rewind_order(op, id, what, count, NULL);
 }
 
-static int run(struct words *list)
+static int obey(const char *const word[WORDS_MAX])
 {
-	const char *word[WORDS_MAX] = { "", "", "", "" };
-
-	for (size_t i = 0; list && i < WORDS_MAX; i++, list = list->next)
-		word[i] = list->word->text;
 	if (strcmp(word[0], "start") == 0)
 		vial_rewind_start((int)number(word[1]), (unsigned)number(word[2]), number(word[3]));
 	else if (strcmp(word[0], "restart") == 0)
@@ -81,6 +87,17 @@ static int run(struct words *list)
 		set_variable(word[1], why ? why : "");
 	}
 	return 0;
+}
+
+static int run(struct words *list)
+{
+	const char *word[WORDS_MAX] = { "", "", "", "" };
+
+	for (size_t i = 0; list && i < WORDS_MAX; i++, list = list->next)
+		word[i] = list->word->text;
+	int answer = obey(word); /* it may come back from there in a copy */
+	be_oneself();
+	return answer;
 }
 
 static const char *const about[] = { "Takes steps of a session back.", NULL };

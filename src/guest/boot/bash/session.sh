@@ -10,8 +10,8 @@
 #   when the command in the foreground has ended, which must get it, too: it is for the process
 #   group.
 # - `set -e` ends the step and not the session, unless there is a trap of the program's for ERR.
-# - `exit`, and what makes any shell exit (`set -u`, ${x:?}), ends the session.  When the same step
-#   has set a trap for EXIT, that is not said here, but by the exit status alone.
+# - `exit`, and what makes any shell exit (`set -u`, ${x:?}), ends the session.  That is not said
+#   here, but by the exit status: Bash does not know in its last moments which signal it dies of.
 #
 # Names that begin with __vial are ours.  The channel is closed in every command that is executed; a
 # subshell that executes none holds it: Bash has no means against that.
@@ -56,19 +56,18 @@ __vial_on_int='if [[ $__vial_busy ]]; then
   ((${#BASH_SOURCE[@]} > 1)) && builtin return 130
 fi'
 
-# Comes before `set -e` ends the shell; where the step itself has returned, that is enough.
-__vial_on_err='if [[ $- == *e* && $BASHPID == "$__vial_self" ]]; then
+# Comes before `set -e` ends the shell; where the step itself has returned, that is enough.  Without
+# [[, which Bash cannot read when the step has ended in the middle of one.
+__vial_on_err='case $-:$BASHPID in *e*:"$__vial_self")
   ((${#BASH_SOURCE[@]} > 1)) && builtin return
   __vial_flags=$-
   builtin set +e
-fi'
+esac'
 
 __vial_on_exit='__vial_status=$?
 if [[ $__vial_id && $BASHPID == "$__vial_self" ]]; then
   builtin set +eu
   __vial_last; builtin eval "$__vial_exit"
-  [[ $__vial_rewinds ]] && __vial_rewind covered || # else whoever takes over tells of it
-    __vial_say "\"exit_code\": $__vial_status"
 fi'
 
 # What the program has trapped, in REPLY; nothing if that is ours.
@@ -152,6 +151,7 @@ builtin printf '{"op": "ready"}\n' >&250
 __vial_serve='until
   { # what traces or traps each command is not to show ours
     __vial_status=$?
+    ((__vial_status != 2)) || builtin eval ")" || : # or it would go on reading the [[ of a mistake
     if [[ $__vial_busy ]]; then
       __vial_busy=
       __vial_options=${__vial_flags:-$-}

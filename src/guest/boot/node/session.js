@@ -28,8 +28,9 @@ const { sayValue, sayException, tracebackOf } = require('./session-say.js');
 // The program may put others in the places of these.
 const { readSync, writeSync, fstatSync, openSync, read } = fs;
 const { parse, stringify } = JSON;
+const world = globalThis;
+const { Atomics, Buffer, Map, Number, Object, Promise, console, process, setImmediate } = world;
 const { reallyExit, _tickCallback: runMicrotasks } = process;
-const { Atomics, Buffer, Map, Number, Object, Promise, console, setImmediate } = globalThis;
 
 Error.stackTraceLimit = 30; // ten of which are ours
 const CHUNK = 65536;
@@ -199,10 +200,10 @@ const watcher = makeWatcher();
 // of the next one, so we are quick to have our handler back.
 const interruptible = (work) => {
   const enter = () => {
-    delete globalThis[ENTER];
+    delete world[ENTER];
     return work();
   };
-  Object.defineProperty(globalThis, ENTER, { configurable: true, value: enter });
+  Object.defineProperty(world, ENTER, { configurable: true, value: enter });
   try {
     return gate.runInThisContext({ breakOnSigint: true, displayErrors: false });
   } finally {
@@ -232,17 +233,19 @@ const soon = (work) => setImmediate(guard(work));
 // ---- what a step finds -----------------------------------------------------------------------
 
 const define = (name, value, enumerable = true) => {
+  const isFixed = Object.getOwnPropertyDescriptor(world, name)?.configurable === false;
   const how = { configurable: true, enumerable, writable: true, value };
-  Object.defineProperty(globalThis, name, how);
+  if (isFixed) world[name] = value; // a function that a step has declared
+  else Object.defineProperty(world, name, how);
 };
 
 // Names are properties from the start, so that they are no accessors (as `crypto` is) and can be
 // declared anew.
 const declare = (fresh, kept) => {
   for (const name of [...fresh, ...kept]) {
-    const was = Object.getOwnPropertyDescriptor(globalThis, name);
+    const was = Object.getOwnPropertyDescriptor(world, name);
     if (!was || (!was.writable && was.configurable)) define(name, undefined);
-    else if (fresh.includes(name)) globalThis[name] = undefined;
+    else if (fresh.includes(name)) world[name] = undefined;
   }
 };
 
@@ -303,7 +306,7 @@ const sendCalls = () => {
 
 const setCallbacks = (names) => {
   for (const [name, callback] of callbacks) {
-    if (globalThis[name] === callback) delete globalThis[name];
+    if (world[name] === callback) delete world[name];
   }
   callbacks.clear();
   for (const item of names) {
@@ -340,7 +343,7 @@ const settle = (which, outcome) => {
 
 const valueOf = (value) => {
   if (value !== undefined || step.mode !== 'function') return value;
-  const { result } = globalThis;
+  const { result } = world;
   return step.declaresResult || result !== step.resultBefore ? result : undefined;
 };
 
@@ -349,7 +352,7 @@ const evaluate = () => {
   if (step.check_only) return undefined;
   declare(fresh, kept);
   step.declaresResult = fresh.includes('result');
-  step.resultBefore = globalThis.result;
+  step.resultBefore = world.result;
   const value = scripts.map((script) => script.runInThisContext({ displayErrors: false })).pop();
   if (isBody) return value();
   return hasValue ? value : undefined;
@@ -398,6 +401,7 @@ const begin = () => {
   if (step.callbacks) setCallbacks(step.callbacks);
   keepSource(step.name, step.code);
   const own = step;
+  step.hasBegun = true;
   advance(() => {
     try {
       Promise.resolve(evaluate())
@@ -423,7 +427,7 @@ const finishIfDone = () => {
 
 const accept = (message) => {
   step = { mode: 'cell', name: `<step ${message.id}>`, calls_max: CALLS_MAX, value_max: VALUE_MAX,
-    ...message, callbacks: message.callbacks, calls: 0, isWaiting: false };
+    ...message, callbacks: message.callbacks, calls: 0, hasBegun: false, isWaiting: false };
   soon(begin); // the loop turns before it
 };
 
@@ -466,7 +470,7 @@ const print = (text) => {
 
 function uncaught(error) {
   if (error === UNWIND) return;
-  if (step?.mode !== 'script' || !step.isWaiting) {
+  if (step?.mode !== 'script' || !step.hasBegun) {
     print(`Uncaught ${tracebackOf(error)}\n`);
   } else if (!isDone()) {
     step.outcome = { error };

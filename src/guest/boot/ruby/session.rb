@@ -486,7 +486,7 @@ module VialSession
           process = super()
           if process.zero? && !session.copying?
             channel.close
-            trap("INT", "DEFAULT")
+            Signal.trap("INT", "DEFAULT")
           end
           process
         end
@@ -512,7 +512,7 @@ module VialSession
     # A process that a step has forked, and that came to the step's end: as it would end a program.
     def end_fork(said)
       $stderr.puts(said[:exception][:traceback]) if said[:exception]
-      exit(!said[:exception])
+      Kernel.exit(!said[:exception])
     end
 
     def prepare(step)
@@ -522,12 +522,11 @@ module VialSession
       @sources.delete(step.name)
       @sources[step.name] = step.code
       @sources.shift if @sources.size > SOURCES_MAX
-      step.globals.each { |name, value| TOPLEVEL_BINDING.local_variable_set(name, value) }
       set_callbacks(step.callbacks) if step.callbacks
     end
 
     def trap_interrupts
-      trap("INT") { Thread.main.raise(Interrupt, "") if @is_running && ours? }
+      Signal.trap("INT") { Thread.main.raise(Interrupt, "") if @is_running && ours? }
     end
 
     def set_callbacks(names)
@@ -570,6 +569,7 @@ module VialSession
     end
 
     def value_of(step)
+      step.globals.each { |name, value| TOPLEVEL_BINDING.local_variable_set(name, value) }
       if step.check_only
         RubyVM::InstructionSequence.compile(step.code, step.name)
         return
@@ -578,7 +578,7 @@ module VialSession
     end
 
     def eval_step(code, step)
-      eval(code, TOPLEVEL_BINDING, step.name, 1)
+      Kernel.eval(code, TOPLEVEL_BINDING, step.name, 1) # the program may have an eval of its own
     end
 
     # The step as a body that can return; its local variables are made outside of it, and stay.
@@ -587,7 +587,7 @@ module VialSession
       (names - TOPLEVEL_BINDING.local_variables).each do |name|
         TOPLEVEL_BINDING.local_variable_set(name, nil)
       end
-      value = eval_step("lambda do #{step.code}\nnil\nend.call", step)
+      value = eval_step("-> do #{step.code}\nnil\nend.call", step)
       return value unless NilClass === value && names.include?(:result)
 
       TOPLEVEL_BINDING.local_variable_get(:result)

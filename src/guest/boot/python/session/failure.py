@@ -36,7 +36,8 @@ def strip(exception):
                 frames.append(entry)
             entry = entry.tb_next
         for entry, following in zip(frames, frames[1:] + [None]):
-            entry.tb_next = following
+            if entry.tb_next is not following: # each time it looks for a loop in all that follows
+                entry.tb_next = following
         one.__traceback__ = frames[0] if frames else None
 
 

@@ -136,7 +136,9 @@ class Sources:
         self._kept = {}  # in the order of their steps
 
     def add(self, name, code):
-        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        # As Python counts lines, each with its end: where there is none, carets are a column off.
+        lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        linecache.cache[name] = (len(code), None, [line + "\n" for line in lines], name)
 
     def settle(self, name, compiled):
         """The step is over."""
