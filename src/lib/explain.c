@@ -110,7 +110,7 @@ int vial_job_explain(char **ret, struct vial_job *job, struct vial_error *error)
 	AUTO(lease_done) struct lease lease = { .fd = -1 };
 	struct cgroup_host *ignored;
 
-	if (host_cgroups(&ignored, job->host, e) < 0 ||
+	if (job_settle_dirs(job, e) < 0 || host_cgroups(&ignored, job->host, e) < 0 ||
 	    host_check_layers(job->host, job->weak, e) < 0 ||
 	    ids_lease(&lease, &job->host->ids, e) < 0 || plan_make(&plan, job, &lease, e) < 0)
 		return -1;

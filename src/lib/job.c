@@ -290,8 +290,26 @@ int job_lend_file(struct vial_job *job, const char *name, const char *bytes, siz
 	return 0;
 }
 
-int job_check(const struct vial_job *job, struct err *e)
+int job_settle_dirs(struct vial_job *job, struct err *e)
 {
+	for (size_t i = 0; i < job->dir_count; i++) {
+		struct job_dir *d = &job->dirs[i];
+
+		if (!d->inside || strcmp(d->inside, job->workdir) != 0)
+			continue;
+		if (job_workspace_dir(job))
+			return err_set(e, ERR_INVALID,
+				       "there is one workspace, and %.100s is another",
+				       d->host_path);
+		free(take_ptr(&d->inside));
+	}
+	return 0;
+}
+
+int job_check(struct vial_job *job, struct err *e)
+{
+	if (job_settle_dirs(job, e) < 0)
+		return -1;
 	if (!job->has_code && !job->command)
 		return err_set(e, ERR_INVALID, "there is no code to run");
 	for (size_t i = 0; job->code.bytes && i < job->file_count; i++)

@@ -82,8 +82,10 @@ int job_hear_cancel(struct vial_job *job, struct err *e) MUST_USE;
 int job_lend_file(struct vial_job *job, const char *name, const char *bytes, size_t len,
 		  struct err *e) MUST_USE;
 
-/* Whether there is a program, and just one. */
-int job_check(const struct vial_job *job, struct err *e) MUST_USE;
+/* Whether there is a program, and just one; and one workspace. */
+int job_check(struct vial_job *job, struct err *e) MUST_USE;
+/* A directory that is given the workspace's own name is the workspace. */
+int job_settle_dirs(struct vial_job *job, struct err *e) MUST_USE;
 
 DEFINE_CLEANUP(struct vial_job *, vial_job_free)
 DEFINE_CLEANUP(const struct vial_result *, vial_result_free)

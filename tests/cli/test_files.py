@@ -58,6 +58,16 @@ class Directories(cli.Case):
         self.assert_ok(self.code("python", SHOW, "--dir", "data", args=["file"]), "content")
         self.assert_ok(self.code("sh", "pwd; ls", "--dir", "data"), "/sandbox\nfile\n")
 
+    def test_as_the_workspace_by_its_name(self):
+        """The program is not put among its files, nor in the place of one."""
+        self.put("data/main.sh", "precious")
+        self.assert_ok(self.code("sh", "ls", "--dir", "data:/sandbox:rw"), "file\nmain.sh\n")
+        self.assert_ok(self.code("sh", "ls", "--dir", "data:/sandbox"), "file\nmain.sh\n")
+        self.assert_ok(self.code("sh", "ls", "--dir", "data:/w:rw", "--workdir", "/w"), "file\nmain.sh\n")
+        with open(self.path("data/main.sh"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "precious")
+        self.assertEqual(self.code("sh", "ls", "--dir", "data", "--dir", "data:/sandbox").returncode, 2)
+
     def test_at_a_path(self):
         self.assert_ok(self.code("python", SHOW, "--dir", "data:/data", args=["/data/file"]),
                        "content")
