@@ -79,7 +79,7 @@ static const char *refusal(const struct request *req)
 		return "VIAL_NO_DAEMON is set";
 	if (req->config)
 		return "--config: the daemon has its own configuration";
-	if (config && !req->daemon)
+	if (config)
 		return "VIAL_CONFIG is set: the daemon has its own configuration";
 	for (size_t i = 0; i < req->options.use_count; i++) {
 		const char *why = refusal_of_use(&req->options.uses[i]);

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { TEXT_MAX = 16 << 20 };
 
@@ -212,6 +213,30 @@ static int converse(struct repl *r, struct err *e)
 	return more;
 }
 
+/* Whatever ends us, be it SIGKILL: who sees that our end of the pipe is closed ends the session. */
+static void guard_session(const char *id)
+{
+	int ends[2], null;
+	struct err ignored;
+	char byte;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return;
+	if (fork() != 0) {
+		(void)close(ends[0]);
+		return;
+	}
+	(void)setsid(); /* what a terminal says to us is not for this one */
+	(void)close(ends[1]);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd < 3; fd++) /* nobody is to wait for the end of our output */
+		(void)dup2(null, fd);
+	while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	(void)!live_close(id, &ignored);
+	_exit(0);
+}
+
 int repl_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = {
@@ -240,6 +265,7 @@ int repl_main(int argc, char **argv)
 	if (options_no_operands(first, argc, argv, &e) < 0 || stop_catch(&r.stop_fd, &e) < 0 ||
 	    live_open(&r.live, &wish, &o, &e) < 0)
 		return cli_report(o.verb, &e);
+	guard_session(r.live.id);
 	r.manner = manner_of(r.live.language);
 	int ended = editor_create(&editor, history_file(path), &e);
 	r.editor = editor;

@@ -269,6 +269,27 @@ class Repl(test_daemon.WithDaemon):
             with self.subTest(language):
                 self.assert_ok(self.vial("repl", "-l", language, stdin=text), shown)
 
+    def test_its_session_goes_however_it_ends(self):
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGKILL):
+            process = subprocess.Popen([cli.VIAL, "repl"], env={**os.environ, **self.env}, cwd=self.dir,
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            process.stdin.write(b"print('here')\n")
+            process.stdin.flush()
+            self.assertEqual(process.stdout.readline(), b"here\n")
+            self.assertEqual(len(self.sessions()), 1)
+            process.send_signal(number)
+            process.wait(cli.PATIENCE_S)
+            self.assertEqual(process.stdout.read(), b"")  # nobody holds it
+            process.stdin.close()
+            process.stdout.close()
+            end = time.monotonic() + cli.PATIENCE_S
+            while self.sessions() and time.monotonic() < end:
+                time.sleep(0.02)
+            self.assertEqual(self.sessions(), [])
+
+    def sessions(self):
+        return json.loads(self.vial("session", "list", "--json").stdout)
+
     def converse(self, *exchanges):
         """Type on a terminal and wait for what is expected: pairs of text and pattern."""
         master, slave = pty.openpty()
