@@ -4,7 +4,8 @@
  * GOCACHE is read-only when it is warm: the compiler works with what it finds
  * there and keeps the rest to itself.  Only its index of packages insists on
  * being written, hence goindex=0.  DWARF is left out (-w) because a quarter of
- * the time went into it; stack traces do not need it.
+ * the time went into it; stack traces do not need it.  What is no program is
+ * an error (-buildmode=exe), not an archive that cannot be run.
  *
  * GOMEMLIMIT makes the collector work harder before the memory limit is
  * reached; without it a live heap of half the limit is already too much.
@@ -150,7 +151,8 @@ const struct runtime runtime_go = {
 	.tools = (const char *const[]){
 		"/usr/local/go/bin/go", "/usr/lib/go/bin/go", "/usr/bin/go", NULL,
 	},
-	.compile = (const char *const[]){ "%i", "build", "-ldflags=-w", "-o", "%o", "%f", NULL },
+	.compile = (const char *const[]){ "%i", "build", "-buildmode=exe", "-ldflags=-w", "-o",
+					  "%o", "%f", NULL },
 	.run = (const char *const[]){ "%o", NULL },
 	.version = (const char *const[]){ "%i", "version", NULL },
 	.env = (const char *const[]){

@@ -115,10 +115,14 @@ static bool read_thrown(struct exception *ex, struct lines whole)
 
 	for (struct lines l = whole; lines_next(&l);) {
 		struct place place;
-		if (is_caret(l.line) && last_but_one.at && heading(&place, last_but_one)) {
+		bool may_be = last_but_one.at && heading(&place, last_but_one);
+		/* Where JSON ends too early there is nothing for a caret to point at. */
+		bool is_cut = may_be && text_is_blank(l.line) &&
+			      text_starts(place.path, "<anonymous_script>");
+		if (may_be && (is_cut || is_caret(l.line))) {
 			head = place;
 			start = (size_t)(last_but_one.at - l.base);
-			found = lines_between(&l, l.next, l.end);
+			found = lines_between(&l, is_cut ? l.start : l.next, l.end);
 			end = l.end;
 		}
 		if (text_starts(l.line, "Node.js v"))

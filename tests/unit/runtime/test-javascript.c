@@ -21,6 +21,20 @@ static const struct sample samples[] = {
 		.trace = "/sandbox/main.js:2\n  return",
 	},
 	{
+		.what = "JSON that ends too early",
+		.err = "<anonymous_script>:1\n"
+		       "{\n\n"
+		       "SyntaxError: Expected property name or '}' in JSON at position 1\n"
+		       "    at JSON.parse (<anonymous>)\n"
+		       "    at Object.<anonymous> (/sandbox/main.js:3:6)\n"
+		       "    at node:internal/main/run_main_module:28:49\n\n"
+		       "Node.js v20.20.2\n",
+		.type = "SyntaxError",
+		.message = "Expected property name or '}' in JSON at position 1",
+		.line = 3,
+		.trace = "<anonymous_script>:1",
+	},
+	{
 		.what = "two lines of message, properties",
 		.err = "/sandbox/main.js:2\n"
 		       "function g() { throw new MyError(\"line one\\nline two: x\"); }\n"
