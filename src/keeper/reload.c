@@ -120,6 +120,49 @@ static bool languages_are_same(const struct config *a, const struct config *b)
 	return same;
 }
 
+static bool lists_are_same(char *const *a, unsigned a_count, char *const *b, unsigned b_count)
+{
+	bool same = a_count == b_count;
+
+	for (unsigned i = 0; same && i < a_count; i++)
+		same = is_same(a[i], b[i]);
+	return same;
+}
+
+static bool egress_is_same(const struct config_egress *a, const struct config_egress *b)
+{
+	return lists_are_same(a->allow, a->allow_count, b->allow, b->allow_count) &&
+	       lists_are_same(a->usual, a->usual_count, b->usual, b->usual_count) &&
+	       lists_are_same(a->resolvers, a->resolvers_count, b->resolvers, b->resolvers_count) &&
+	       a->connections == b->connections && is_same(a->bytes, b->bytes) &&
+	       is_same(a->idle, b->idle) && is_same(a->lifetime, b->lifetime);
+}
+
+static bool quotas_are_same(const struct quotas_text *a, const struct quotas_text *b)
+{
+#define QUOTA(field, key, kind, def, min, max, doc)                                                \
+	if (!is_same(a->field, b->field))                                                          \
+		return false;
+#include "lib/quotas.def"
+#undef QUOTA
+	return true;
+}
+
+static bool tenants_are_same(const struct config_said *a, const struct config_said *b)
+{
+	bool same = a->tenants_count == b->tenants_count;
+
+	for (unsigned i = 0; same && i < a->tenants_count; i++) {
+		const struct config_tenant *x = &a->tenants[i], *y = &b->tenants[i];
+		const struct config_hosts *p = &x->egress, *q = &y->egress;
+
+		same = is_same(x->name, y->name) && quotas_are_same(&x->quotas, &y->quotas) &&
+		       lists_are_same(p->allow, p->allow_count, q->allow, q->allow_count) &&
+		       lists_are_same(p->usual, p->usual_count, q->usual, q->usual_count);
+	}
+	return same;
+}
+
 /* What has another value now, and will have it only after a start; the old one stays. */
 static int keep_until_start(struct buf *names, struct reload *r, struct config *next, struct err *e)
 {
@@ -134,6 +177,9 @@ static int keep_until_start(struct buf *names, struct reload *r, struct config *
 		{ "cache", !is_same(first->cache, next->cache) },
 		{ "environments", !is_same(first->environments, next->environments) },
 		{ "uid_base", first->uid_base != next->uid_base },
+		{ "egress", !egress_is_same(&first->egress, &next->egress) },
+		{ "quotas", !quotas_are_same(&first->said.quotas, &next->said.quotas) },
+		{ "tenants", !tenants_are_same(&first->said, &next->said) },
 	};
 
 	for (size_t i = 0; i < SETTINGS; i++) {

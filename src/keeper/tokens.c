@@ -105,8 +105,9 @@ static bool parse_date(time_t *ret, const char *text)
 		struct tm tm = { 0 };
 		const char *end = strptime(text, forms[i], &tm);
 		if (end && !*end) {
+			int day = tm.tm_mday;
 			*ret = timegm(&tm);
-			return *ret > 0;
+			return *ret > 0 && tm.tm_mday == day; /* not February 30 */
 		}
 	}
 	return false;

@@ -426,6 +426,15 @@ int pool_kill(struct pool *pool, const struct share *share, uint64_t id, struct 
 	return err_set(e, ERR_GONE, "no such run");
 }
 
+void pool_cancel_all(struct pool *pool)
+{
+	list_each (&pool->occupants, l) {
+		struct run *run = run_of(holder_of(l, struct occupant, all));
+		if (run)
+			pool_cancel(run);
+	}
+}
+
 void pool_number_after(struct pool *pool, uint64_t last)
 {
 	if (pool->last_occupant < last)

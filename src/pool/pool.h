@@ -111,6 +111,7 @@ void pool_visit_runs(const struct pool *pool,
 		     void (*visit)(const struct run_state *state, void *arg), void *arg);
 /* ERR_GONE: no such run of that share; NULL: of any. */
 int pool_kill(struct pool *pool, const struct share *share, uint64_t id, struct err *e) MUST_USE;
+void pool_cancel_all(struct pool *pool); /* each run's on_end follows, later */
 uint64_t run_id(const struct run *run);
 unsigned run_place(const struct run *run); /* in the queue, from 1 on; 0: it waits no longer */
 void pool_number_after(struct pool *pool, uint64_t last); /* ids of runs are greater than this */

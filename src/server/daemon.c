@@ -24,6 +24,7 @@ enum {
 	WORDS_MIN = 5,
 	SETTINGS_FD = 4,
 	LISTEN_FD = 5,
+	LAST_WORDS_US = 1000000,
 	WARM_LOOK_US = 20000,
 	WARM_LOOKS = 1000, /* then what is not warm by now has a reason, and others are */
 };
@@ -35,7 +36,7 @@ struct process { /* this one */
 	struct watch keeper, signals;
 	struct timer grace, warm;
 	unsigned looks; /* whether it is warm */
-	bool lost_keeper;
+	bool lost_keeper, is_overdue;
 };
 
 /* ---- what the keeper says --------------------------------------------------------------- */
@@ -63,9 +64,19 @@ static void on_idle(void *arg)
 	loop_stop(((struct process *)arg)->server.loop);
 }
 
+/* What is still under way is cancelled, so that whoever waits hears of it; a moment for that. */
 static void on_grace(struct timer *t)
 {
-	on_idle(holder_of(t, struct process, grace));
+	struct process *p = holder_of(t, struct process, grace);
+	struct err ignored;
+
+	if (p->is_overdue || !p->role->on_overdue ||
+	    loop_set_timer(p->server.loop, t, LAST_WORDS_US, &ignored) < 0) {
+		on_idle(p);
+		return;
+	}
+	p->is_overdue = true;
+	p->role->on_overdue(&p->server);
 }
 
 static void on_signal(struct watch *w, uint32_t events)

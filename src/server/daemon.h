@@ -36,6 +36,7 @@ struct daemon_role {
 	void (*start)(struct server *s);          /* sockets are listened to; may be NULL */
 	bool (*is_ready)(const struct server *s); /* nobody would have to wait */
 	void (*on_drain)(struct server *s);       /* may be NULL */
+	void (*on_overdue)(struct server *s);     /* the time for that is over; may be NULL */
 	void (*close)(struct server *s);          /* no client is there any more */
 };
 

@@ -135,6 +135,12 @@ static int open_all(struct server *s, const struct daemon_words *w, struct err *
 	return open_history(s, e);
 }
 
+static void cancel_all(struct server *s)
+{
+	pool_cancel_all(s->pool);
+	sessions_close(s, "the server is shutting down");
+}
+
 static void close_all(struct server *s)
 {
 	pool_free(s->pool);
@@ -158,6 +164,7 @@ int main(int argc, char **argv)
 		.lock_in = lockdown_enter,
 		.is_ready = server_is_ready,
 		.on_drain = terminals_leave,
+		.on_overdue = cancel_all,
 		.close = close_all,
 	};
 

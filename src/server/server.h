@@ -109,6 +109,7 @@ void snippets_forget(struct server *s); /* likewise: */
 void runs_forget(struct server *s); /* after the pool is gone: nobody calls back any more */
 
 void sessions_forget(struct server *s); /* likewise */
+void sessions_close(struct server *s, const char *why); /* all; whoever waits is told */
 /* A tenant's account is as it is now, but for the steps that run. */
 void sessions_charge(struct server *s, const struct tenant *tenant);
 void terminals_leave(struct server *s); /* clients at terminals are told to go */

@@ -657,6 +657,12 @@ void session_close(struct session *s, const char *why)
 	session_free(s);
 }
 
+void sessions_close(struct server *server, const char *why)
+{
+	while (!LIST_EMPTY(&server->sessions))
+		session_close(LIST_FIRST(&server->sessions), why);
+}
+
 void sessions_forget(struct server *server)
 {
 	while (!LIST_EMPTY(&server->sessions))

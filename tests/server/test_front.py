@@ -181,6 +181,10 @@ class Reload(Front):
                    other="limits:\n  timeout: 7\ncache: /var/tmp/other\n")
         self.reload()
         self.assert_says("only a restart changes max, cache")
+        self.write(*listen, "quotas: {runs: 3}", "tenants: [{name: a}]", "hosts: [vial.example]",
+                   other="egress: {allow: [example.org]}\n")
+        self.reload()
+        self.assert_says("only a restart changes egress, quotas, tenants")
         self.assertEqual(self.get(self.port, "vial.example"), 200)
         self.assertEqual(self.get(self.port, "vial.example:80"), 200)
         self.assertEqual(self.get(self.port, "other.example"), 403)

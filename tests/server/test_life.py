@@ -134,6 +134,34 @@ class Ending(unittest.TestCase):
         self.assertEqual(self.daemon.process.wait(daemon.PATIENCE_S), 0)
         self.assert_all_gone(self.server)
 
+    def test_what_does_not_finish_is_cancelled_and_told_of(self):
+        self.daemon.close()
+        self.daemon = daemon.Daemon("--set", "drain_grace=500ms")
+        self.server = self.daemon.server_pid()
+        session = self.daemon.ask("POST", "/v1/sessions", {"language": "python"})[1]["id"]
+        step = threading.Thread(target=lambda: steps.append(self.daemon.ask(
+            "POST", "/v1/sessions/%s/runs" % session, {"code": "import time; time.sleep(60)", "timeout": 60})))
+        steps = []
+        step.start()
+        thread, answers = self.run_in_thread("import time; print(1, flush=True); time.sleep(60)")
+        self.daemon.process.send_signal(signal.SIGTERM)
+        thread.join()
+        step.join()
+        result = answers[0][1]["result"]
+        self.assertEqual((result["outcome"], result["stdout"]), ("cancelled", "1\n"))
+        self.assertIn("shutting down", steps[0][1]["result"]["reason"])
+        self.assertEqual(self.daemon.process.wait(daemon.PATIENCE_S), 0)
+
+    def test_a_second_signal_is_an_order_too(self):
+        thread, answers = self.run_in_thread("import time; time.sleep(60)")
+        self.daemon.process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        self.daemon.process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.daemon.process.wait(daemon.PATIENCE_S), 0)
+        thread.join()
+        self.assertIsInstance(answers[0], Exception)
+        self.assert_all_gone(self.server)
+
     def test_without_runs_it_ends_at_once(self):
         start = time.monotonic()
         self.daemon.process.send_signal(signal.SIGTERM)
