@@ -224,7 +224,7 @@ _vial() {
 		;;
 	ps) mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur") ;;
 	history)
-		mapfile -t COMPREPLY < <(compgen -W "--failed --session --environment --kind --since --until --grep --number --json --help $(_vial_past)" -- "$cur") ;;
+		mapfile -t COMPREPLY < <(compgen -W "--failed --tenant --session --environment --kind --since --until --grep --number --json --help $(_vial_past)" -- "$cur") ;;
 	logs) mapfile -t COMPREPLY < <(compgen -W "--follow --number --help $(_vial_past)" -- "$cur") ;;
 	kill) mapfile -t COMPREPLY < <(compgen -W "--all --help $(_vial_runs)" -- "$cur") ;;
 	token) _vial_token "$cur" "$prev" ;;

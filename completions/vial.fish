@@ -123,6 +123,7 @@ complete -c vial -n '__vial_verb serve' -x -l set -a '(__vial_settings)' -d 'any
 complete -c vial -n '__vial_verb history' -l failed -d 'only what did not exit with 0'
 complete -c vial -n '__vial_verb history' -x -l session -s s -d 'the steps of a session'
 complete -c vial -n '__vial_verb history' -x -l environment -s E -a '(__vial_environments)' -d 'what ran in it'
+complete -c vial -n '__vial_verb history' -x -l tenant -d 'of whom'
 complete -c vial -n '__vial_verb history' -x -l kind -a 'run step batch execute exec terminal' -d 'what kind'
 complete -c vial -n '__vial_verb history' -x -l since -d 'what ended since'
 complete -c vial -n '__vial_verb history' -x -l until -d 'what ended before'

@@ -16,13 +16,14 @@ enum { ERROR_WIDTH = 60, NUMBER_MAX = 1000 };
 
 struct request {
 	bool json, failed;
-	const char *session, *environment, *kind, *since, *until, *text, *number;
+	const char *tenant, *session, *environment, *kind, *since, *until, *text, *number;
 };
 
 #define AT(member) offsetof(struct request, member), NULL
 
 static const struct option rows[] = {
 	{ "failed", 0, NULL, "only what did not exit with 0", AT(failed) },
+	{ "tenant", 0, "NAME", "of another tenant, for the daemon's owner", AT(tenant) },
 	{ "session", 's', "ID", "only the steps of a session", AT(session) },
 	{ "environment", 'E', "NAME", "only what ran in it", AT(environment) },
 	{ "kind", 0, "KIND", "only run, step, batch, execute, exec or terminal", AT(kind) },
@@ -129,6 +130,7 @@ static int list(const struct request *req, struct err *e)
 
 	past_path(&path);
 	past_filter(&path, "failed", req->failed ? "1" : NULL);
+	past_filter(&path, "tenant", req->tenant);
 	past_filter(&path, "session", req->session);
 	past_filter(&path, "environment", req->environment);
 	past_filter(&path, "kind", req->kind);

@@ -98,10 +98,10 @@ static int add_quotas(void *target, const struct option *opt, const char *value,
 		char *equals = word ? strchr(word, '=') : NULL;
 
 		if (!equals)
-			return err_set(e, ERR_INVALID, "--quota: '%.60s' is not KEY=VALUE", at);
+			return err_set(e, ERR_INVALID, "'%.60s' is not KEY=VALUE", at);
 		*equals = '\0';
 		if (quotas_set(&scratch, word, equals + 1, e) < 0)
-			return err_context(e, "--quota");
+			return -1;
 		char **text = quota_text(&req->quotas, word, strlen(word));
 		char *copy = strdup(equals + 1);
 		if (!text || !copy) {

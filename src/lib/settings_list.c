@@ -209,6 +209,7 @@ int vial_config_check(const char *config, struct vial_error *error)
 
 	if (config_load(&loaded, config, e) < 0)
 		return -1;
+	checked = config_environment(loaded, e);
 	for (size_t i = 0; checked == 0 && i < SETTINGS; i++) {
 		const char *path = loaded->settings.all[i].text;
 

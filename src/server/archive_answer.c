@@ -297,8 +297,12 @@ static int answer_delete(struct buf *out, struct archive *a, const struct query 
 		return -1;
 	(void)sqlite3_bind_text(stmt, 1, q->id, -1, SQLITE_STATIC);
 	(void)sqlite3_bind_text(stmt, 2, q->tenant, -1, SQLITE_STATIC);
-	if (sqlite3_step(stmt) != SQLITE_DONE)
-		return archive_error(a, "history", e);
+	if (sqlite3_step(stmt) != SQLITE_DONE) {
+		(void)archive_error(a, "history", e);
+		if (e->sys == ENOSPC) /* until there is room again */
+			e->code = ERR_BUSY;
+		return -1;
+	}
 	if (sqlite3_changes(a->db) == 0)
 		return err_set(e, ERR_GONE, "there is no record '%s'", q->id);
 	json_open(&j, NULL, '{');

@@ -589,7 +589,20 @@ void exchange_drop_body(struct exchange *x)
 	buf_done(&x->body);
 }
 
-/* Named in Accept, with whatever weight; a star does not ask for anything in particular. */
+/* "q=0": anything but this. */
+static bool is_unwanted(const char *range)
+{
+	const char *end = range + strcspn(range, ","), *at = range;
+
+	while ((at = memchr(at, ';', (size_t)(end - at)))) {
+		at += 1 + strspn(at + 1, " \t");
+		if (strncasecmp(at, "q=", 2) == 0)
+			return strtod(at + 2, NULL) <= 0;
+	}
+	return false;
+}
+
+/* Named in Accept, with some weight; a star does not ask for anything in particular. */
 bool exchange_accepts(const struct exchange *x, const char *type)
 {
 	const char *list = exchange_header(x, "Accept");
@@ -598,7 +611,7 @@ bool exchange_accepts(const struct exchange *x, const char *type)
 	for (const char *at = list; at && *at; at += strcspn(at, ",")) {
 		at += strspn(at, ", \t");
 		if (strncasecmp(at, type, len) == 0 && strchr(";, \t", at[len]))
-			return true;
+			return !is_unwanted(at);
 	}
 	return false;
 }

@@ -52,6 +52,14 @@ static void refuse(struct exchange *x, const char *text)
 	exchange_fail(x, &f);
 }
 
+static void forbid(struct exchange *x)
+{
+	struct failure f = { .status = 403 };
+
+	(void)err_set(&f.err, ERR_DENIED, "this token has none of the scopes sessions");
+	exchange_fail(x, &f);
+}
+
 static void write_text(struct buf *text, const struct snippet *s, const char *status,
 		       const struct buf *out, const struct buf *err)
 {
@@ -279,6 +287,11 @@ void execute_post(struct exchange *x, void *arg)
 			refuse(x, wrong);
 		else
 			reply_timeout(x, s);
+		snippet_free(s);
+		return;
+	}
+	if (s->session.len && !scopes_allow(exchange_rights(x), SCOPE_SESSIONS)) {
+		forbid(x);
 		snippet_free(s);
 		return;
 	}

@@ -5,16 +5,38 @@
 #include "server/server.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char *get(const void *from, const char *name)
 {
 	return exchange_query(from, name);
 }
 
+/* Its own, or that of the tenant whom an administrator names. */
+static int choose_tenant(struct query *q, const struct exchange *x, struct failure *f)
+{
+	const char *own = exchange_tenant(x)->name, *named = exchange_query(x, "tenant");
+
+	if (!named)
+		named = own;
+	if (strlen(named) >= sizeof(q->tenant))
+		return failure_at(f, "tenant", "must be at most %d bytes", TENANT_NAME_MAX);
+	if (strcmp(named, own) != 0 && !exchange_sees(x, NULL)) {
+		f->hint = "a token with the scope admin may ask for it";
+		return err_set(&f->err, ERR_DENIED, "this is another tenant's");
+	}
+	memcpy(q->tenant, named, strlen(named) + 1);
+	return 0;
+}
+
 static void ask(struct exchange *x, struct server *s, struct query *q)
 {
-	(void)snprintf(q->tenant, sizeof(q->tenant), "%s", exchange_tenant(x)->name);
-	history_ask(s->history, x, q);
+	struct failure f = { .status = 0 };
+
+	if (choose_tenant(q, x, &f) < 0)
+		exchange_fail(x, &f);
+	else
+		history_ask(s->history, x, q);
 }
 
 static void ask_filtered(struct exchange *x, struct server *s, enum query_kind what)

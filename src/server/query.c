@@ -93,8 +93,10 @@ int query_time(int64_t *ret_ms, const char *text)
 	} else {
 		(void)take_char(&at, "Zz");
 	}
+	struct tm day = { .tm_year = tm.tm_year, .tm_mon = tm.tm_mon, .tm_mday = tm.tm_mday };
+	bool is_one = timegm(&day) >= 0 && day.tm_mday == tm.tm_mday; /* not February 30 */
 	time_t seconds = timegm(&tm);
-	if (*at || seconds < 0)
+	if (*at || seconds < 0 || !is_one)
 		return -1;
 	int64_t total = ((int64_t)seconds - shift) * 1000 + ms;
 	if (total < 0)

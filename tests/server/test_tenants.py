@@ -99,6 +99,11 @@ class Tokens(Case):
             answer = self.as_(run, method, path)
             self.assertEqual(code(answer), (403, "forbidden"), path)
             self.assertIn("insufficient_scope", answer[2]["WWW-Authenticate"])
+        in_session = {"generated_code": "1", "timeout": 5, "language": "python", "session_id": "s"}
+        status, answer, _ = self.as_(run, "POST", "/execute", in_session)
+        self.assertEqual((status, answer["process_status"]), (403, "error"))
+        self.assertIn("sessions", answer["stderr"])
+        self.assertEqual(self.as_(self.daemon.token("a"), "POST", "/execute", in_session)[0], 200)
         self.assertEqual(code(self.as_(see, "POST", "/v1/runs", run_of("1"))), (403, "forbidden"))
         self.assertEqual(code(self.as_(see, "GET", "/nowhere")), (404, "gone"))
         self.assertEqual(code(self.as_(None, "GET", "/nowhere")), (401, "unauthorized"))
@@ -161,6 +166,18 @@ class Isolation(Case):
         self.assertEqual(self.listed(self.a, "sessions"), [made["id"]])
         self.assertIn(made["id"], self.listed(self.admin, "sessions"))
         self.assertEqual(self.as_(self.a, "DELETE", path)[0], 200)
+
+    def test_history(self):
+        ran = self.as_(self.a, "POST", "/v1/runs", run_of("'a history of its own'"))[1]["id"]
+        self.assertEqual(self.as_(self.a, "GET", "/v1/history/" + ran)[0], 200)
+        self.assertEqual(self.as_(self.b, "GET", "/v1/history/" + ran)[0], 404)
+        for path in ("/v1/history", "/v1/history/" + ran, "/v1/usage"):
+            self.assertEqual(self.as_(self.a, "GET", path + "?tenant=a")[0], 200)
+            self.assertEqual(code(self.as_(self.b, "GET", path + "?tenant=a")), (403, "denied"))
+            self.assertEqual(self.as_(self.admin, "GET", path + "?tenant=a")[0], 200)
+        records = self.as_(self.admin, "GET", "/v1/history?tenant=a&text=of+its+own")[1]["records"]
+        self.assertEqual([record["id"] for record in records], [ran])
+        self.assertEqual(self.as_(self.admin, "GET", "/v1/usage?tenant=a")[1]["tenant"], "a")
 
     def test_runs_and_steps(self):
         made = self.as_(self.a, "POST", "/v1/sessions", {"language": "python"})[1]

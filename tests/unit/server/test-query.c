@@ -59,10 +59,11 @@ static const char *get(const void *from, const char *name)
 TEST(query_says_which_field_is_wrong)
 {
 	static const struct pair bad[] = {
-		{ "limit", "0" },      { "limit", "1001" }, { "limit", "5x" },   { "limit", "-1" },
-		{ "since", "soon" },   { "until", "" },     { "cursor", "5" },   { "cursor", "5." },
-		{ "after", "-1" },     { "after", "1.2" },  { "failed", "yes" }, { "full", "2" },
-		{ "outcome", "good" }, { "kind", "bogus" },
+		{ "limit", "0" },      { "limit", "1001" }, { "limit", "5x" },
+		{ "limit", "-1" },     { "since", "soon" }, { "until", "" },
+		{ "cursor", "5" },     { "cursor", "5." },  { "after", "-1" },
+		{ "after", "1.2" },    { "failed", "yes" }, { "full", "2" },
+		{ "outcome", "good" }, { "kind", "bogus" }, { "since", "2026-02-30" },
 	};
 	struct query q;
 
