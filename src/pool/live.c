@@ -49,6 +49,7 @@ struct live {
 	struct outbox go, messages;
 	struct buf in;  /* lines that are not complete, and those being told of */
 	size_t in_seen; /* of it: without a newline */
+	uint64_t in_room; /* that it has, of its tenant's */
 	struct watch control, streams[2];
 	uint32_t control_events;
 	struct timer due;
@@ -95,6 +96,8 @@ static void live_free(struct live *live)
 		terminals_done(&live->terminals);
 	buf_done(&live->go.bytes);
 	buf_done(&live->messages.bytes);
+	if (live->in_room)
+		room_give(&live->occupant.share->room, &live->in_room, UINT64_MAX);
 	buf_done(&live->in);
 	vial_job_free(live->job);
 	free(live->hosts);
@@ -348,6 +351,17 @@ static void on_refusal(struct live *live)
 	occupant_end_later(&live->occupant, &e);
 }
 
+/* A line that it never ends is its tenant's memory.  False: there is no room for it. */
+static bool account(struct live *live)
+{
+	struct room_part *room = &live->occupant.share->room;
+
+	if (live->in.len > live->in_room)
+		return room_take(room, ROOM_ANSWER, &live->in_room, live->in.len - live->in_room);
+	room_give(room, &live->in_room, live->in_room - live->in.len);
+	return true;
+}
+
 /* Tell of the lines that are complete; what follows them is kept. */
 static void take_lines(struct live *live)
 {
@@ -377,7 +391,7 @@ static void take_lines(struct live *live)
 	in->len -= start;
 	memmove(in->data, in->data + start, in->len);
 	live->in_seen = in->len;
-	if (in->len > LIVE_LINE_MAX)
+	if (in->len > LIVE_LINE_MAX || !account(live))
 		stop(live);
 	else if (in->len == 0 && in->cap > KEEP_MAX)
 		buf_done(in);

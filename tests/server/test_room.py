@@ -73,6 +73,24 @@ class Filers(Case):
 class Room(Case):
     options = ("--set", "answer_memory=64m", "--armed", "2")
 
+    def test_messages_that_never_end_are_counted(self):
+        """What an idle interpreter says without coming to an end of the line."""
+        one, other = self.daemon.token("endless"), self.daemon.token("other")
+        code = ("import os, threading, time\n"
+                "ch = next(int(f) for f in os.listdir('/proc/self/fd') if os.path.islink('/proc/self/fd/' + f)\n"
+                "          and os.readlink('/proc/self/fd/' + f).startswith('socket'))\n"
+                "def say():\n    time.sleep(0.3)\n    left = 12 << 20\n"
+                "    while left: left -= os.write(ch, b' ' * min(left, 1 << 20))\n"
+                "threading.Thread(target=say).start()")
+        sessions = []
+        for _ in range(6):
+            sessions.append(self.as_(one, "POST", "/v1/sessions", {"language": "python"})[1]["id"])
+            self.assertEqual(self.as_(one, "POST", "/v1/sessions/%s/runs" % sessions[-1], {"code": code})[0], 200)
+        self.assertTrue(wait_until(lambda: sum(
+            self.as_(one, "POST", "/v1/sessions/%s/runs" % session, {"code": "1"})[1]["result"]["fresh"]
+            for session in sessions) >= 1))
+        self.assertEqual(self.as_(other, "POST", "/v1/runs", run_of("print(1)"))[0], 200)
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
