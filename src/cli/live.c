@@ -61,11 +61,13 @@ int live_open(struct live *ret, const struct live_wish *wish, const struct optio
 
 	if (wish->undo && units_count(&undo, wish->undo, e) < 0)
 		return err_context(e, "--undo");
+	if (wish->environment && wish->language)
+		return err_set(e, ERR_INVALID, "give --language or --environment, not both");
 	json_open(&j, NULL, '{');
 	if (wish->environment)
 		json_string(&j, "environment", wish->environment);
 	else
-		json_string(&j, "language", wish->language);
+		json_string(&j, "language", wish->language ? wish->language : "python");
 	if (wish->undo) {
 		json_open(&j, "rewind", '{');
 		json_int(&j, "undo", undo < INT64_MAX ? (int64_t)undo : INT64_MAX);

@@ -166,9 +166,10 @@ int main(int argc, char **argv)
 		(void)printf("vial %s\n", vial_version());
 		return cli_flush(0);
 	}
-	if (strcmp(name, "help") == 0 && argc > 2 && find_verb(argv[2])) {
+	if (strcmp(name, "help") == 0 && argc > 2) {
+		const struct verb *about = find_verb(argv[2]);
 		char *help[] = { argv[2], (char[]){ "--help" }, NULL };
-		return find_verb(argv[2])->main(2, help);
+		return about ? about->main(2, help) : unknown_verb(argv[2]);
 	}
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
 		usage(stdout);

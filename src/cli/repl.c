@@ -242,7 +242,7 @@ int repl_main(int argc, char **argv)
 	static const char *const synopsis[] = {
 		"[-l LANG | -E NAME] [--rewind] [--undo N] [--allow-host HOST]...", NULL
 	};
-	struct live_wish wish = { .language = "python" };
+	struct live_wish wish = { .language = NULL };
 	AUTO(options_done)
 	struct options o = {
 		"repl",

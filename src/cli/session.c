@@ -45,7 +45,7 @@ static int open_main(int argc, char **argv)
 	static const char *const synopsis[] = {
 		"[-l LANG | -E NAME] [--rewind] [--undo N] [--allow-host HOST]...", NULL
 	};
-	struct live_wish wish = { .language = "python" };
+	struct live_wish wish = { .language = NULL };
 	AUTO(options_done)
 	struct options o = { "session open",
 			     synopsis,
@@ -163,6 +163,8 @@ static int run_step(const struct request *req, const char *id, const char *path,
 	    (req->timeout && units_duration(&ms, req->timeout, e) < 0) ||
 	    live_find(&live, id, e) < 0 || stop_catch(&step.stop_fd, e) < 0)
 		return -1;
+	if (req->timeout && ms == 0)
+		return err_set(e, ERR_INVALID, "--timeout: must be more than 0");
 	step.code = buf_str(&code);
 	step.len = code.len;
 	step.timeout_s = (double)ms / 1000;

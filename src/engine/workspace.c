@@ -206,10 +206,13 @@ int workspace_open(const struct workspace *ws, const char *name, uint64_t max, s
 	/* O_NONBLOCK: a fifo must not hold us up before fstat() has seen what it is. */
 	auto_close int fd = workspace_open_beneath(
 		ws->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
-	if (fd < 0)
-		return err_sys(e, "%.100s", name);
-	if (fstat(fd, &st) < 0)
-		return err_sys(e, "%.100s", name);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		(void)err_sys(e, "%.100s", name);
+		if (e->sys == ELOOP) /* in words of ours: nobody followed anything */
+			(void)snprintf(e->msg, sizeof(e->msg), "%.100s: a link, not a regular file",
+				       name);
+		return -1;
+	}
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_INVALID, "%.100s: not a regular file", name);
 	if ((uint64_t)st.st_size > max)

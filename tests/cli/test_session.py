@@ -70,6 +70,13 @@ class Sessions(Case):
         done = self.step(name, "import os; os.kill(os.getpid(), 11)")
         self.assertEqual(done.returncode, 128 + 11)
 
+    def test_what_is_asked_for_in_vain(self):
+        for words, says in ((("open", "-l", "python", "-E", "ruby"), "not both"),
+                            (("run", "-t", "0", "-c", "1", self.open()), "--timeout")):
+            done = self.vial("session", *words)
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn(says, done.stderr)
+
     def test_what_a_terminal_would_obey_is_shown(self):
         name = self.open()
         self.assert_ok(self.step(name, "type('X', (), {'__repr__': lambda s: '\\x1b[2J'})()"), "\\x1b[2J\n")
