@@ -363,6 +363,9 @@ static void finish(struct run *r, bool last)
 		(void)(r->out >= 0 && drain(r, &r->out, 1));
 		(void)(r->err >= 0 && drain(r, &r->err, 2));
 	}
+	/* Nobody moves anything any more: what had kept out of sight of every look is seen now. */
+	if (last && r->end.how == RUN_EXITED && r->io->watch_count)
+		check_disk(r, now_us());
 }
 
 void run_account(struct run_end *end, const struct cgroup_usage *usage, const struct limits *lim)

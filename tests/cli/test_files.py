@@ -68,6 +68,12 @@ class Directories(cli.Case):
             self.assertEqual(file.read(), "precious")
         self.assertEqual(self.code("sh", "ls", "--dir", "data", "--dir", "data:/sandbox").returncode, 2)
 
+    def test_what_is_too_much_is_seen_at_the_end_at_the_latest(self):
+        """However fast it was, or out of sight while we looked."""
+        done = self.code("sh", "for f in a b c; do head -c 900000 /dev/zero >$f; done; echo done", "--dir", "data:rw",
+                         "--workspace", "1m")
+        self.assertEqual((done.returncode, "workspace" in done.stderr), (137, True), done)
+
     def test_at_a_path(self):
         self.assert_ok(self.code("python", SHOW, "--dir", "data:/data", args=["/data/file"]),
                        "content")
