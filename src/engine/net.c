@@ -4,6 +4,7 @@
 #include "base/sys.h"
 #include "engine/steps.h"
 
+#include <fcntl.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -12,6 +13,28 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+/*
+ * What sockets hold besides their data is charged to no group: options of theirs, and datagrams
+ * that are kept with the time of their sending, which a control message asks for, unseen by the
+ * filter.  Where /proc/sys cannot be written to, or the kernel has one setting for all, it stays.
+ */
+static void bound_sockets(void)
+{
+	static const char *const settings[][2] = {
+		{ "/proc/sys/net/core/optmem_max", "8192" },
+		{ "/proc/sys/net/core/tstamp_allow_data", "0" },
+	};
+
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		long fd =
+			sys_bare(SYS_openat, AT_FDCWD, (long)settings[i][0], O_WRONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		(void)sys_bare(SYS_write, fd, (long)settings[i][1], strlen(settings[i][1]));
+		(void)sys_bare(SYS_close, fd, 0, 0);
+	}
+}
+
 int net_make(void)
 {
 	struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
@@ -19,6 +42,7 @@ int net_make(void)
 	long done = SYS(sys_bare, SYS_unshare, CLONE_NEWNET, 0, 0);
 	if (done < 0)
 		return (int)done;
+	bound_sockets();
 	long fd = SYS(sys_bare, SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return (int)fd;

@@ -61,7 +61,7 @@
 
 enum {
 	CALLS_MAX = 1024, /* call numbers we look at; the highest today is 469 */
-	ROWS_MAX = 12,    /* rows on one call */
+	ROWS_MAX = 24,    /* rows on one call */
 	VALUES_MAX = 96,  /* values of one ONLY row */
 	SINGLES_MAX = 3,  /* values compared one by one at the end of a tree's branch */
 	NEAR = 250,       /* instructions a conditional jump can skip, with room for ourselves */
