@@ -217,7 +217,8 @@ static const char *check_members(const struct members *m)
 /* In milliseconds; 0: time is up at once. */
 static uint64_t read_timeout(struct slice number)
 {
-	double seconds = strtod(number.at, NULL); /* something follows, if only the body's NUL */
+	/* Something follows it, if only the body's NUL. */
+	double seconds = number.at ? strtod(number.at, NULL) : 0;
 
 	if (!(seconds > 0))
 		return 0;
