@@ -137,6 +137,7 @@ class Ending(unittest.TestCase):
     def test_what_does_not_finish_is_cancelled_and_told_of(self):
         self.daemon.close()
         self.daemon = daemon.Daemon("--set", "drain_grace=500ms")
+        self.addCleanup(self.daemon.close)
         self.server = self.daemon.server_pid()
         session = self.daemon.ask("POST", "/v1/sessions", {"language": "python"})[1]["id"]
         step = threading.Thread(target=lambda: steps.append(self.daemon.ask(
