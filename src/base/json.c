@@ -4,7 +4,6 @@
 #include "base/utf8.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>

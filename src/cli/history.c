@@ -229,7 +229,7 @@ static int show(const struct request *req, const char *id, struct err *e)
 {
 	auto_object struct json_object *record = NULL;
 
-	if (past_record(&record, id, e) < 0)
+	if (past_record(&record, id, req->tenant, e) < 0)
 		return -1;
 	if (req->json)
 		(void)puts(member_json(record, NULL));

@@ -154,7 +154,7 @@ static int print_named(struct logs *l, const char *id, struct err *e)
 {
 	auto_object struct json_object *record = NULL;
 
-	if (past_record(&record, id, e) == 0)
+	if (past_record(&record, id, NULL, e) == 0)
 		return print_output(record, e);
 	if (e->code != ERR_GONE)
 		return -1;

@@ -65,14 +65,15 @@ int past_filter_time(struct buf *path, const char *name, const char *text, struc
 	return 0;
 }
 
-int past_record(struct json_object **ret, const char *id, struct err *e)
+int past_record(struct json_object **ret, const char *id, const char *tenant, struct err *e)
 {
-	char path[128];
+	auto_buf struct buf path = BUF_INIT(4096);
 
 	if (!daemon_is_id(id))
 		return err_set(e, ERR_INVALID, "'%.64s' is not the id of a run", id);
-	(void)snprintf(path, sizeof(path), "/v1/history/%s", id);
-	return daemon_call(ret, "GET", path, e);
+	buf_printf(&path, "/v1/history/%s?", id);
+	past_filter(&path, "tenant", tenant);
+	return daemon_call(ret, "GET", buf_str(&path), e);
 }
 
 bool past_outcome(struct buf *out, const struct json_object *record)

@@ -16,7 +16,8 @@ int past_filter_number(struct buf *path, const char *text, unsigned usual, unsig
 int past_filter_time(struct buf *path, const char *name, const char *text, struct err *e) MUST_USE;
 
 /* One record, whole; ERR_GONE: there is none of that id. */
-int past_record(struct json_object **ret, const char *id, struct err *e) MUST_USE;
+int past_record(struct json_object **ret, const char *id, const char *tenant,
+		struct err *e) MUST_USE; /* NULL: its own */
 
 /* "exit 1", "timed out", "signal 11"; returns whether it went well. */
 bool past_outcome(struct buf *out, const struct json_object *record);

@@ -304,9 +304,8 @@ static int how_it_ended(struct serve *s, struct err *e)
 			(void)pidfd_send_signal(s->server_pidfd, SIGKILL, NULL, 0);
 		(void)keeper_reap(&s->server_pidfd, &s->server_code, &s->server_signal, NULL);
 	}
-	bool was_told =
-		s->is_ending && s->server_signal == SIGKILL; /* twice, or it took too long */
-	if (was_told || (s->is_ending && s->server_code == 0 && !s->server_signal))
+	/* Told twice, or too slow, it was killed: that is an order, too. */
+	if (s->is_ending && (s->server_code == 0 || s->server_signal == SIGKILL))
 		return 0;
 	if (s->server_signal)
 		return err_set(e, ERR_GONE, "the server was ended by signal %d", s->server_signal);

@@ -476,7 +476,8 @@ static void advance(struct batch *b)
 	bool is_over = !b->x || b->stream.is_slow || b->next == b->plan.count;
 	if (!is_over || b->under_way)
 		return;
-	skip_faster(b);
+	if (b->x && !b->stream.is_slow)
+		skip_faster(b);
 	if (b->x && b->stream.format)
 		finish_stream(b);
 	else if (b->x)

@@ -85,6 +85,11 @@ class Config(cli.Case):
         text = self.vial("config", "show", env={**self.env, "CODE_EXECUTOR_SANDBOX_MODE": "sandbox-jobs"}).stdout
         self.assertIn("CODE_EXECUTOR_SANDBOX_MODE\tsandbox-jobs\twithout effect here\n", text)
 
+    def test_a_check_looks_at_variables_too(self):
+        done = self.vial("config", "check", self.file("server: {}\n"), env={**self.env, "VIAL_MAX": "many"})
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("VIAL_MAX", done.stderr)
+
     def test_a_variable_that_is_wrong(self):
         done = self.vial("config", "show", env={**self.env, "VIAL_MAX": "many"})
         self.assertEqual((done.returncode, done.stdout), (1, ""))

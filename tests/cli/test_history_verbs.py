@@ -31,6 +31,13 @@ class History(test_daemon.WithDaemon):
         self.assertEqual(len(self.rows("-n", "1")), 1)
         self.assertEqual(self.rows("-E", "no-such"), [])
 
+    def test_of_another_tenant(self):
+        name = self.run_one("print('mine')")
+        self.assertEqual(self.rows("--tenant", "nobody"), [])
+        self.assertIn(name, [row[0] for row in self.rows("--tenant", "local")])
+        self.assert_ok(self.vial("history", "--tenant", "local", name))
+        self.assertEqual(self.vial("history", "--tenant", "nobody", name).returncode, 2)
+
     def test_one(self):
         name = self.run_one("x = 1\nprint(y)")
         done = self.vial("history", name)

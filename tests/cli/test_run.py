@@ -140,6 +140,12 @@ class Environment(cli.Case):
 
 
 class Ends(cli.Case):
+    def test_what_is_no_program_does_not_compile(self):
+        done = self.vial("run", "--no-daemon", "--json", "-l", "go", "-c", "package other\nfunc main() {}")
+        result = json.loads(done.stdout)
+        self.assertEqual((done.returncode, result["stage"], result["exit_code"]), (1, "compile", 1))
+        self.assertIn("main package", result["stderr"])
+
     def test_exit_codes_are_the_programs(self):
         for code in (0, 1, 2, 42, 124, 125, 137, 255):
             with self.subTest(code):

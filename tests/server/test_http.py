@@ -46,6 +46,18 @@ class Requests(daemon.Case):
         self.assert_refused(ask("POST", "/v1/runs", "{" + "\"a\":[]," * 50000 + "\"b\":1}"), 413,
                             "limit")
 
+    def test_a_kind_of_answer_that_is_not_wanted(self):
+        for accept, kind in (("application/x-ndjson;q=0", "application/json"),
+                             ("text/event-stream; q=0.0, application/json", "application/json"),
+                             ("application/x-ndjson;q=0.1", "application/x-ndjson")):
+            made = self.daemon.connect()
+            made.request("POST", "/v1/runs", json.dumps(run_of("1")),
+                         {"Content-Type": "application/json", "Accept": accept})
+            response = made.getresponse()
+            response.read()
+            made.close()
+            self.assertEqual(response.getheader("Content-Type"), kind, accept)
+
     def test_errors_name_their_field(self):
         for change, field, words in (
                 ({"language": "klingon"}, "language", "klingon"),

@@ -4,7 +4,6 @@
  *   __vial_rewind start FD UNDO FILES
  *   __vial_rewind restart                in a branch
  *   __vial_rewind begin ID               false: it has run, and is no more
- *   __vial_rewind covered                whether the step can be taken back
  *   __vial_rewind done NAME              that variable is why not, or empty
  *   __vial_rewind trim
  *   __vial_rewind order OP ID [NAME|N]   false: this is another process now
@@ -76,8 +75,6 @@ static int obey(const char *const word[WORDS_MAX])
 		vial_rewind_restart();
 	else if (strcmp(word[0], "begin") == 0)
 		return vial_rewind_begin(number(word[1]), NULL);
-	else if (strcmp(word[0], "covered") == 0)
-		return !vial_rewind_is_covered();
 	else if (strcmp(word[0], "trim") == 0)
 		vial_rewind_trim();
 	else if (strcmp(word[0], "order") == 0)

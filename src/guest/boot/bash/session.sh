@@ -87,6 +87,7 @@ __vial_take_traps() {
 
 # ---- steps -----------------------------------------------------------------------------------
 
+# What $? is when a step begins.  In step.sh it stands before an ||, where a trap for ERR is not told.
 __vial_last() { builtin return "$__vial_status"; }
 
 __vial_begin() { # ID CODE
