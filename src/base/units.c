@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 struct unit {
 	const char *suffix;
@@ -182,5 +183,18 @@ const char *units_show_duration(char out[32], uint64_t ms)
 		(void)snprintf(out, 32, "%" PRIu64 ".%02d s", seconds, rest / 10);
 	else
 		(void)snprintf(out, 32, "%" PRIu64 ".%03d s", seconds, rest);
+	return out;
+}
+
+const char *units_show_now(char out[40])
+{
+	struct timespec now = { 0 };
+	struct tm utc;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	(void)gmtime_r(&now.tv_sec, &utc);
+	(void)snprintf(out, 40, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (utc.tm_year + 1900) % 10000,
+		       utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+		       (int)(now.tv_nsec / 1000000));
 	return out;
 }

@@ -27,3 +27,6 @@ size_t units_decimal(char out[UNITS_DECIMAL_MAX], uint64_t value);
 /* "512 MiB", "1.5 s": for people; returns `out`. */
 const char *units_show_size(char out[32], uint64_t bytes);
 const char *units_show_duration(char out[32], uint64_t ms);
+
+/* Now, as logs have it: 2026-01-31T12:00:00.000Z */
+const char *units_show_now(char out[40]);

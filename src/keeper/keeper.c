@@ -1,21 +1,50 @@
 #include "keeper/keeper.h"
 
+#include "base/json.h"
 #include "base/sys.h"
+#include "base/units.h"
 #include "keeper/helper.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
+
+static bool says_json;
+
+void keeper_say_as(const char *log_format)
+{
+	says_json = strcmp(log_format, "json") == 0;
+}
+
+/* As server/log.c has them, with the text as it is. */
+static void say_json(const char *text)
+{
+	auto_buf struct buf line = BUF_INIT(4096);
+	struct json j = { .out = &line };
+	char time[40];
+
+	json_open(&j, NULL, '{');
+	json_string(&j, "time", units_show_now(time));
+	json_string(&j, "level", "warn");
+	json_string(&j, "event", "keeper");
+	json_string(&j, "text", text);
+	json_close(&j);
+	(void)fprintf(stderr, "%s\n", buf_str(&line));
+}
 
 void keeper_say(const char *fmt, ...)
 {
-	char line[512];
+	char text[512];
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	(void)fprintf(stderr, "vial: keeper: %s\n", line);
+	if (says_json)
+		say_json(text);
+	else
+		(void)fprintf(stderr, "vial: keeper: %s\n", text);
 }
 
 void keeper_fail(struct keeper *k, uint32_t box, const struct err *why)

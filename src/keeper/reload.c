@@ -248,8 +248,10 @@ static void applied(struct reload *r, const struct err *failed)
 	if (!r->next)
 		return;
 	config_free(is_bad ? r->next : r->now);
-	if (!is_bad)
+	if (!is_bad) {
 		r->now = r->next;
+		keeper_say_as(r->now->server->log_format);
+	}
 	r->next = NULL;
 	over(r, is_bad ? failed : NULL);
 }

@@ -342,6 +342,7 @@ static int look_around(struct serve *s, struct environments *environments, struc
 		return -1;
 	const struct config_server *server = k->host->config->server;
 	s->reload.first = k->host->config;
+	keeper_say_as(server->log_format);
 	if (config_is_dispatcher(server)) /* nothing runs here */
 		return 0;
 	if ((server->allow_weak && layers_parse(&k->weak, server->allow_weak, e) < 0) ||

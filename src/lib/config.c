@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "lib/reach.h"
 #include "lib/schema.h"
+#include "runtime/runtime.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -345,7 +346,15 @@ static int take_settings(struct config *config, struct err *e)
 static int check_language(const struct config *config, unsigned i, struct err *e)
 {
 	const struct config_language *lang = &config->languages[i];
+	const struct runtime *known = runtime_find(lang->name);
 
+	if (!known || strcmp(known->name, lang->name) != 0) {
+		(void)(known ? err_set(e, ERR_INVALID, "'%.40s' is called '%s' here", lang->name,
+				       known->name)
+			     : runtime_unknown(lang->name, e));
+		(void)err_context(e, "languages");
+		return config_wrong_at(e, config, "languages.%u.name", i);
+	}
 	if (lang->command && lang->command[0] != '/') {
 		(void)err_set(e, ERR_INVALID, "languages: %.40s: command must be an absolute path",
 			      lang->name);

@@ -89,6 +89,34 @@ static void add_limits(struct list *list)
 	}
 }
 
+/* Of those that have none of their own; which tenants those are is the last row. */
+static void add_quotas(struct list *list)
+{
+	const struct config_said *said = &list->config->said;
+	auto_buf struct buf names = BUF_INIT(64 << 10);
+	struct err ignored; /* it was checked when it was read */
+	struct quotas q;
+
+	quotas_default(&q);
+	(void)!quotas_apply(&q, &said->quotas, &ignored);
+	for (size_t i = 0; i < quota_count; i++) {
+		char value[32], key[64];
+
+		(void)snprintf(key, sizeof(key), "server.quotas.%s", quota_rows[i].key);
+		add(list,
+		    &(struct vial_setting){ .key = key,
+					    .value = quotas_show(value, &q, quota_rows[i].key),
+					    .origin = config_origin(list->config, key),
+					    .doc = quota_rows[i].doc });
+	}
+	for (unsigned i = 0; i < said->tenants_count; i++)
+		buf_printf(&names, "%s%s", i ? ", " : "", said->tenants[i].name);
+	add(list, &(struct vial_setting){ .key = "server.tenants",
+					  .value = buf_str(&names),
+					  .origin = config_origin(list->config, "server.tenants"),
+					  .doc = "tenants with quotas or hosts of their own" });
+}
+
 static void join(struct buf *out, char *const *items, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -189,6 +217,7 @@ int vial_settings(const struct vial_setting_list **ret, const char *config,
 	}
 	list->public.path = list->config->path;
 	add_settings(list);
+	add_quotas(list);
 	add_limits(list);
 	add_egress(list);
 	add_others(list);
@@ -201,23 +230,39 @@ int vial_settings(const struct vial_setting_list **ret, const char *config,
 	return 0;
 }
 
+/* Files that the configuration names, and nothing opens before it is needed. */
+static int check_files(const struct config *c, struct err *e)
+{
+	for (size_t i = 0; i < SETTINGS; i++) {
+		const char *path = c->settings.all[i].text;
+
+		if (setting_rows[i].kind == KIND_FILE && path[0] && access(path, R_OK) < 0) {
+			(void)err_sys(e, "%s: %s", setting_rows[i].key, path);
+			return err_context(e, "%s", c->settings.all[i].origin);
+		}
+	}
+	for (unsigned i = 0; i < c->languages_count; i++) {
+		const char *path = c->languages[i].command;
+
+		if (path && access(path, X_OK) < 0) {
+			(void)err_sys(e, "languages: %s: %s", c->languages[i].name, path);
+			(void)config_wrong_at(e, c, "languages.%u.command", i);
+			return err_context(e, "%s", c->path);
+		}
+	}
+	return 0;
+}
+
 int vial_config_check(const char *config, struct vial_error *error)
 {
 	struct err *e = err_of(error);
 	struct config *loaded;
-	int checked = 0;
 
 	if (config_load(&loaded, config, e) < 0)
 		return -1;
-	checked = config_environment(loaded, e);
-	for (size_t i = 0; checked == 0 && i < SETTINGS; i++) {
-		const char *path = loaded->settings.all[i].text;
-
-		if (setting_rows[i].kind == KIND_FILE && path[0] && access(path, R_OK) < 0) {
-			(void)err_sys(e, "%s: %s", setting_rows[i].key, path);
-			checked = err_context(e, "%s", loaded->settings.all[i].origin);
-		}
-	}
+	int checked = config_environment(loaded, e);
+	if (checked == 0)
+		checked = check_files(loaded, e);
 	config_free(loaded);
 	return checked;
 }

@@ -1,12 +1,12 @@
 #include "server/log.h"
 
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum {
 	LOG_LINE_MAX = 4000,
@@ -129,25 +129,13 @@ void log_ms(struct log_line *l, const char *key, double value)
 	buf_add_str(&l->text, text);
 }
 
-static void show_time(char ret[40])
-{
-	struct timespec now = { 0 };
-	struct tm utc;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	(void)gmtime_r(&now.tv_sec, &utc);
-	(void)snprintf(ret, 40, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (utc.tm_year + 1900) % 10000,
-		       utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-		       (int)(now.tv_nsec / 1000000));
-}
-
 static void start(struct log_line *l, struct log *log, enum log_level level, const char *event)
 {
 	char time[40];
 
 	*l = (struct log_line){ .log = log, .level = level, .text = BUF_INIT(LOG_LINE_MAX) };
 	l->json.out = &l->text;
-	show_time(time);
+	(void)units_show_now(time);
 	if (log->format == LOG_AS_JSON) {
 		json_open(&l->json, NULL, '{');
 		json_string(&l->json, "time", time);

@@ -38,6 +38,10 @@ class Config(cli.Case):
                 ("server: 5\n", "line"),
                 ("server:\n  listen: ['::1']\n", "line 2: listen: "),
                 ("server:\n\tmax: 5\n", "line 2: "),
+                ("languages:\n  - name: pyton\n", "line 2: languages: unknown language 'pyton'; did you mean 'python'?"),
+                ("languages:\n  - name: js\n", "line 2: languages: 'js' is called 'javascript' here"),
+                ("languages:\n  - name: ruby\n    command: /none/ruby\n",
+                 "line 3: languages: ruby: /none/ruby: No such file"),
                 ("server:\n  tls_certificate: /none\n  tls_key: /none\n",
                  ":2: tls_certificate: /none: No such file")):
             with self.subTest(text):
@@ -61,9 +65,19 @@ class Config(cli.Case):
                                    ("cache", "/var/tmp/c", path + ":6")):
             self.assertEqual((rows[key]["value"], rows[key]["origin"]), (value, origin), key)
 
+    def test_quotas(self):
+        rows = self.show("server:\n  quotas:\n    runs: 2\n    storage: 1g\n  tenants:\n    - name: them\n")
+        path = self.path("vial.yaml")
+        for key, value, origin in (("server.quotas.runs", "2", path + ":3"),
+                                   ("server.quotas.storage", "1 GiB", path + ":4"),
+                                   ("server.quotas.sessions", "none", None),
+                                   ("server.quotas.window", "3600 s", None),
+                                   ("server.tenants", "them", path + ":5")):
+            self.assertEqual((rows[key]["value"], rows[key]["origin"]), (value, origin), key)
+
     def test_every_setting_has_a_variable(self):
         settings = {row["key"][7:]: row["value"] for row in self.show().values()
-                    if row["key"].startswith("server.") and row["value"]}
+                    if row["key"].startswith("server.") and "." not in row["key"][7:] and row["value"]}
         self.assertLess(15, len(settings))
         names = {key: "VIAL_" + key.upper() for key in settings}
         rows = self.show(**{names[key]: value for key, value in settings.items()})

@@ -3,6 +3,7 @@ import datetime
 import json
 import os
 import re
+import signal
 
 import daemon
 from daemon import wait_until
@@ -43,6 +44,11 @@ class Lines(daemon.Case):
         self.assertEqual((run["id"], run["kind"], run["outcome"], run["environment"]),
                          (answer[1]["id"], "run", "exited", "python"))
         self.assertNotIn("secret", self.daemon.log())
+
+    def test_the_privileged_half_says_it_likewise(self):
+        self.daemon.process.send_signal(signal.SIGHUP)
+        line = self.one(event="keeper", text="the configuration was read again")
+        datetime.datetime.strptime(line["time"], "%Y-%m-%dT%H:%M:%S.%fZ")
 
     def test_a_trace_that_is_none_is_not_repeated(self):
         for wrong in (TRACE.upper(), TRACE + "-x", TRACE.replace("0af", "000").replace("-b7", "-xx")):
