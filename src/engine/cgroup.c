@@ -755,6 +755,19 @@ int cgroup_usage_so_far(struct cgroup_usage *ret, struct cgroup *cg, struct err 
 	return take_readings(ret, cg, false, e);
 }
 
+bool cgroup_is_single(struct cgroup *cg)
+{
+	const struct cgroup_reading *rows = cg->host->ops->readings;
+	struct cgroup_usage usage;
+	struct err ignored;
+
+	for (size_t i = 0; rows[i].file; i++)
+		if (rows[i].offset == offsetof(struct cgroup_usage, processes))
+			return (cg->host->controllers & rows[i].controller) &&
+			       take_reading(&usage, cg, i, &ignored) == 0 && usage.processes <= 1;
+	return false;
+}
+
 bool cgroup_sockets_exceed(const struct cgroup *cg, uint64_t bytes)
 {
 	char text[32];

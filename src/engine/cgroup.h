@@ -105,6 +105,8 @@ int cgroup_usage(struct cgroup_usage *ret, struct cgroup *cg, struct err *e) MUS
  * other, and the answer is no.
  */
 bool cgroup_sockets_exceed(const struct cgroup *cg, uint64_t bytes);
+/* At most one thread of one process is in it.  False, too, where nobody counts them. */
+bool cgroup_is_single(struct cgroup *cg);
 /* Only what is compared with later: cpu_us and oom_kills.  The rest is 0. */
 int cgroup_usage_so_far(struct cgroup_usage *ret, struct cgroup *cg, struct err *e) MUST_USE;
 

@@ -4,11 +4,9 @@
  * Whoever reads a line may send, interrupt, end and drain right there: nothing of that calls back,
  * but for the draining, and nothing is freed before on_end.
  */
-#include "pool/live.h"
-
 #include "base/own.h"
 #include "guest/go.h"
-#include "pool/pool_impl.h"
+#include "pool/live_impl.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -18,46 +16,10 @@
 
 #define READY_MAX_US   30000000u /* for a guest to take its files and to say that it is ready */
 #define HUNG_UP_MAX_US 1000000u  /* for one that has closed its channel to end, too */
-#define HUSH_US        2000u     /* what is printed in so short a time can wait for its end */
 
 enum {
-	READS_AT_ONCE = 16, /* so that one that never stops writing does not have us all */
-	READS_AT_END = 64,
 	SEND_MAX = 2 * LIVE_LINE_MAX,
 	KEEP_MAX = 64 << 10, /* of memory, where nothing waits */
-};
-
-enum live_state {
-	LIVE_WAITING,  /* for a sandbox */
-	LIVE_STARTING, /* in one: nothing of the user's has run */
-	LIVE_READY,
-	LIVE_STOPPING, /* KILL is on its way */
-};
-
-struct outbox {
-	struct buf bytes;
-	size_t sent;
-};
-
-struct live {
-	struct occupant occupant;
-	struct live_events events;
-	struct vial_job *job; /* until it is ready: its first sandbox may be lost */
-	enum live_state state;
-	bool was_ready, is_draining;
-	struct live_end end;
-	struct outbox go, messages;
-	struct buf in;  /* lines that are not complete, and those being told of */
-	size_t in_seen; /* of it: without a newline */
-	uint64_t in_room; /* that it has, of its tenant's */
-	struct watch control, streams[2];
-	uint32_t control_events;
-	struct timer due;
-	struct timer hush; /* until then nobody listens to the streams */
-	struct filings filings;
-	struct terminals terminals;
-	struct fork *fork; /* that is under way; NULL: none */
-	struct rules *hosts; /* when the job is gone; NULL: none */
 };
 
 static const struct occupant_kind live_kind;
@@ -77,6 +39,7 @@ static void mute(struct occupant *t)
 	loop_unwatch(loop, &live->control);
 	for (size_t i = 0; i < 2; i++)
 		loop_unwatch(loop, &live->streams[i]);
+	errand_forget(&live->reading);
 	loop_cancel_timer(loop, &live->due);
 	loop_cancel_timer(loop, &live->hush);
 }
@@ -137,11 +100,12 @@ static void finish(struct occupant *t, const struct err *why)
 }
 
 /* What was printed is read to the end; what is said any more is not. */
-static void stop(struct live *live)
+void live_stop(struct live *live)
 {
 	if (live->state == LIVE_STOPPING)
 		return;
 	live->state = LIVE_STOPPING;
+	live->was_heard = false;
 	loop_unwatch(live->occupant.pool->loop, &live->control);
 	loop_cancel_timer(live->occupant.pool->loop, &live->due);
 	sandbox_kill(live->occupant.box); /* which has a clock of its own */
@@ -156,7 +120,7 @@ void live_end(struct live *live)
 	if (live->state == LIVE_WAITING)
 		occupant_end_later(&live->occupant, NULL);
 	else
-		stop(live);
+		live_stop(live);
 }
 
 /* ---- what it is told ------------------------------------------------------------------- */
@@ -190,7 +154,7 @@ static bool send_box(int fd, struct outbox *box)
 
 /* Nothing but what it needs to start is sent before it says that it is ready: it might read both
  * in one piece. */
-static void flush(struct live *live)
+void live_flush(struct live *live)
 {
 	struct outbox *box = live->state == LIVE_STARTING ? &live->go : &live->messages;
 	uint32_t wanted = EPOLLIN;
@@ -204,7 +168,7 @@ static void flush(struct live *live)
 		return;
 	live->control_events = wanted;
 	if (loop_rewatch(live->occupant.pool->loop, &live->control, wanted, &ignored) < 0)
-		stop(live);
+		live_stop(live);
 }
 
 int live_send(struct live *live, const char *bytes, size_t len, struct err *e)
@@ -228,7 +192,7 @@ int live_send(struct live *live, const char *bytes, size_t len, struct err *e)
 		return err_set(e, ERR_SYS, "out of memory");
 	}
 	if (live->state == LIVE_READY)
-		flush(live);
+		live_flush(live);
 	return 0;
 }
 
@@ -250,85 +214,6 @@ void live_rescue(struct live *live)
 		sandbox_tell(live->occupant.box, WIRE_RESCUE);
 }
 
-/* ---- what it prints -------------------------------------------------------------------- */
-
-static void drain(struct live *live, size_t i, unsigned reads)
-{
-	struct pool *pool = live->occupant.pool;
-	int *fd = &live->occupant.box->fds[WIRE_FD_STDOUT + i];
-	ssize_t n = sizeof(pool->chunk);
-
-	if (live->is_draining)
-		return; /* its owner asks again from where it is told */
-	live->is_draining = true;
-	/* What filled less of it was all that lay there. */
-	while (reads-- > 0 && *fd >= 0 && n == sizeof(pool->chunk)) {
-		n = read(*fd, pool->chunk, sizeof(pool->chunk));
-		if (n < 0 && errno == EINTR)
-			n = sizeof(pool->chunk);
-		else if (n < 0 && errno == EAGAIN)
-			n = 1;
-		else if (n > 0)
-			live->events.on_output(i == 0 ? VIAL_STDOUT : VIAL_STDERR, pool->chunk,
-					       (size_t)n, live->events.arg);
-	}
-	live->is_draining = false;
-	if (n > 0 || *fd < 0)
-		return;
-	loop_unwatch(pool->loop, &live->streams[i]);
-	closep(fd);
-	*fd = -1;
-}
-
-static void drain_both(struct live *live, unsigned reads)
-{
-	drain(live, 0, reads);
-	drain(live, 1, reads);
-}
-
-void live_drain(struct live *live)
-{
-	if (live->state != LIVE_WAITING && live->occupant.box && !live->occupant.is_failed)
-		drain_both(live, READS_AT_END);
-}
-
-/* A short step is heard out at its end: one wake of ours instead of two or three. */
-void live_hush(struct live *live)
-{
-	struct loop *loop = live->occupant.pool->loop;
-	struct err ignored;
-
-	if (live->state != LIVE_READY || live->occupant.is_failed ||
-	    loop_set_timer(loop, &live->hush, HUSH_US, &ignored) < 0)
-		return;
-	for (size_t i = 0; i < 2; i++)
-		loop_unwatch(loop, &live->streams[i]);
-}
-
-static void on_hush_over(struct timer *t)
-{
-	struct live *live = holder_of(t, struct live, hush);
-	struct loop *loop = live->occupant.pool->loop;
-	struct err ignored;
-
-	for (size_t i = 0; i < 2; i++)
-		if (live->occupant.box->fds[WIRE_FD_STDOUT + i] >= 0 &&
-		    loop_watch(loop, &live->streams[i], EPOLLIN, &ignored) < 0)
-			stop(live);
-}
-
-static void on_stdout(struct watch *w, uint32_t events)
-{
-	(void)events;
-	drain(holder_of(w, struct live, streams[0]), 0, READS_AT_ONCE);
-}
-
-static void on_stderr(struct watch *w, uint32_t events)
-{
-	(void)events;
-	drain(holder_of(w, struct live, streams[1]), 1, READS_AT_ONCE);
-}
-
 /* ---- what it says ---------------------------------------------------------------------- */
 
 static void become_ready(struct live *live)
@@ -338,7 +223,7 @@ static void become_ready(struct live *live)
 	loop_cancel_timer(live->occupant.pool->loop, &live->due);
 	vial_job_free(take_ptr(&live->job));
 	buf_done(&live->go.bytes);
-	flush(live);
+	live_flush(live);
 }
 
 static void on_refusal(struct live *live)
@@ -370,7 +255,7 @@ static void take_lines(struct live *live)
 	char *end;
 
 	if (in->dropped) { /* there is no memory for it */
-		stop(live);
+		live_stop(live);
 		return;
 	}
 	while (live->state < LIVE_STOPPING &&
@@ -381,7 +266,7 @@ static void take_lines(struct live *live)
 		live->in_seen = start;
 		*end = '\0';
 		if (len > LIVE_LINE_MAX) {
-			stop(live);
+			live_stop(live);
 			break;
 		}
 		if (live->state == LIVE_STARTING)
@@ -392,7 +277,7 @@ static void take_lines(struct live *live)
 	memmove(in->data, in->data + start, in->len);
 	live->in_seen = in->len;
 	if (in->len > LIVE_LINE_MAX || !account(live))
-		stop(live);
+		live_stop(live);
 	else if (in->len == 0 && in->cap > KEEP_MAX)
 		buf_done(in);
 }
@@ -406,10 +291,10 @@ static void hung_up(struct live *live)
 	loop_unwatch(loop, &live->control);
 	if (live->state == LIVE_READY &&
 	    loop_set_timer(loop, &live->due, HUNG_UP_MAX_US, &ignored) < 0)
-		stop(live);
+		live_stop(live);
 }
 
-static void hear(struct live *live, unsigned reads)
+void live_hear(struct live *live, unsigned reads)
 {
 	struct pool *pool = live->occupant.pool;
 	ssize_t n = sizeof(pool->chunk);
@@ -440,9 +325,9 @@ static void on_control(struct watch *w, uint32_t events)
 	struct live *live = holder_of(w, struct live, control);
 
 	if (events & EPOLLOUT)
-		flush(live);
-	if ((events & ~(uint32_t)EPOLLOUT) && w->active)
-		hear(live, READS_AT_ONCE);
+		live_flush(live);
+	if ((events & ~(uint32_t)EPOLLOUT) && w->active && !live_is_fetched(live))
+		live_hear(live, LIVE_READS_AT_ONCE);
 }
 
 static void on_due(struct timer *t)
@@ -453,7 +338,7 @@ static void on_due(struct timer *t)
 	if (live->state == LIVE_STARTING)
 		occupant_end_later(&live->occupant, &late);
 	else
-		stop(live);
+		live_stop(live);
 }
 
 /* ---- its beginning --------------------------------------------------------------------- */
@@ -478,23 +363,19 @@ static int write_go(struct live *live, struct err *e)
 	return go->dropped ? err_set(e, ERR_SYS, "out of memory") : 0;
 }
 
-static int watch_streams(struct live *live, struct sandbox *box, struct err *e)
+static int watch_all(struct live *live, struct sandbox *box, struct err *e)
 {
 	struct loop *loop = live->occupant.pool->loop;
 
-	closep(&box->fds[WIRE_FD_STDIN]);
-	box->fds[WIRE_FD_STDIN] = -1;
+	sandbox_close_fd(box, WIRE_FD_STDIN);
 	live->control = (struct watch){ box->fds[WIRE_FD_CONTROL], on_control, false };
-	live->streams[0] = (struct watch){ box->fds[WIRE_FD_STDOUT], on_stdout, false };
-	live->streams[1] = (struct watch){ box->fds[WIRE_FD_STDERR], on_stderr, false };
 	live->control_events = EPOLLIN;
+	live_init_streams(live, box);
 	buf_reset(&live->in);
 	live->in_seen = 0;
-	return loop_watch(loop, &live->control, EPOLLIN, e) < 0 ||
-			       loop_watch(loop, &live->streams[0], EPOLLIN, e) < 0 ||
-			       loop_watch(loop, &live->streams[1], EPOLLIN, e) < 0
-		       ? -1
-		       : 0;
+	if (loop_watch(loop, &live->control, EPOLLIN, e) < 0)
+		return -1;
+	return live_watch_streams(live, e);
 }
 
 static int begin(struct occupant *t, struct sandbox *box, struct err *e)
@@ -503,10 +384,10 @@ static int begin(struct occupant *t, struct sandbox *box, struct err *e)
 
 	occupant_enter(t, box);
 	live->state = LIVE_STARTING;
-	if (watch_streams(live, box, e) < 0 || write_go(live, e) < 0 ||
+	if (watch_all(live, box, e) < 0 || write_go(live, e) < 0 ||
 	    loop_set_timer(t->pool->loop, &live->due, READY_MAX_US, e) < 0)
 		return -1;
-	flush(live);
+	live_flush(live);
 	return 0;
 }
 
@@ -536,15 +417,20 @@ static void start_failed(struct live *live, const struct wire_ended *ended)
 }
 
 /* All that it wrote lies in its pipes: nobody is left to write more. */
-static void on_ended(struct occupant *t, const struct wire_ended *ended, bool is_final)
+void live_ended(struct occupant *t, const struct wire_ended *ended, bool is_final)
 {
 	struct live *live = live_of(t);
 
 	(void)is_final; /* it is never kept for another */
 	if (t->is_failed || live->state == LIVE_WAITING)
 		return;
-	hear(live, READS_AT_END);
-	drain_both(live, READS_AT_END);
+	if (live->reading) { /* which cannot take long now */
+		live->has_ended = true;
+		live->ended = *ended;
+		return;
+	}
+	live_hear(live, LIVE_READS_AT_END);
+	live_drain_both(live, LIVE_READS_AT_END);
 	if (t->is_failed)
 		return;
 	if (live->state == LIVE_STARTING) {
@@ -600,7 +486,6 @@ static void init(struct live *live)
 	live->messages.bytes.max = SEND_MAX;
 	live->in.max = LIVE_LINE_MAX + sizeof(live->occupant.pool->chunk);
 	live->due.on_due = on_due;
-	live->hush.on_due = on_hush_over;
 	filings_init(&live->filings);
 	terminals_init(&live->terminals);
 }
@@ -625,15 +510,16 @@ int live_move(struct live *live, struct sandbox *box, struct err *e)
 	struct sandbox *old = t->box;
 	struct loop *loop = t->pool->loop;
 
-	drain_both(live, READS_AT_END);
+	live_drain(live);
+	errand_forget(&live->reading);
 	filings_done(&live->filings, loop); /* a filer of the old workspace, if any */
 	filings_init(&live->filings);
 	loop_cancel_timer(loop, &live->due); /* the old one has hung up */
 	loop_unwatch(loop, &live->control);
 	loop_unwatch(loop, &live->streams[0]);
 	loop_unwatch(loop, &live->streams[1]);
-	if (watch_streams(live, box, e) < 0) {
-		stop(live);
+	if (watch_all(live, box, e) < 0) {
+		live_stop(live);
 		return -1;
 	}
 	old->occupant = NULL;
@@ -696,7 +582,7 @@ struct live *live_branch(struct live *origin, struct sandbox *box, struct err *e
 	list_add_before(&of->pool->occupants, &live->occupant.all);
 	of->kept->runs++;
 	occupant_enter(&live->occupant, box);
-	if (watch_streams(live, box, e) == 0 && keep_hosts(live, of->hosts, e) == 0)
+	if (watch_all(live, box, e) == 0 && keep_hosts(live, of->hosts, e) == 0)
 		return live;
 	live_discard(live);
 	return NULL;
@@ -709,7 +595,7 @@ void live_discard(struct live *branch)
 	live_free(branch);
 }
 
-static const struct occupant_kind live_kind = { begin, on_ended, mute, finish, free_occupant };
+static const struct occupant_kind live_kind = { begin, live_ended, mute, finish, free_occupant };
 
 /* ---- its files ------------------------------------------------------------------------- */
 
@@ -721,6 +607,11 @@ struct live *live_of_occupant(struct occupant *t)
 struct filings *live_filings(struct live *live)
 {
 	return &live->filings;
+}
+
+struct aside *live_aside(struct live *live)
+{
+	return live->occupant.pool->aside;
 }
 
 struct loop *live_loop(struct live *live)

@@ -207,7 +207,7 @@ int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *h
 	egress_init(&pool->egress, pool);
 	pool->common = (struct share){ .weight = 1, .queue_max = UINT_MAX };
 	list_init(&pool->common.waiting);
-	if (host_cgroups(&pool->cgroups, host, e) < 0)
+	if (host_cgroups(&pool->cgroups, host, e) < 0 || aside_create(&pool->aside, loop, e) < 0)
 		return -1;
 	pool->kept = calloc(environments->count * 2 + 1, sizeof(*pool->kept));
 	if (!pool->kept)
@@ -244,6 +244,7 @@ void pool_free(struct pool *pool)
 		sandbox_free(box);
 	}
 	egress_done(&pool->egress);
+	aside_free(pool->aside);
 	loop_unwatch(pool->loop, &pool->keeper);
 	loop_cancel_timer(pool->loop, &pool->tidy);
 	free(pool->kept);

@@ -9,8 +9,9 @@
  *   occupant.c     whoever a sandbox is for: a run, or one that lives on
  *   supervise.c  one run under way: fed, read, watched, answered
  *   files.c      what it left in its workspace
+ *   aside.c      what a guest could hold up, done by another thread
  *   egress.c     the hosts it may reach
- *   live.c       one that lives on: spoken to, listened to, ended
+ *   live.c       one that lives on: spoken to, listened to, ended (live_impl.h)
  *   fork.c       ... and becomes several
  *   filing.c     the files of such a one
  *   terminal.c   shells beside it
@@ -24,6 +25,7 @@
 #include "keeper/wire.h"
 #include "lib/plan.h"
 #include "lib/result.h"
+#include "pool/aside.h"
 #include "pool/pool.h"
 
 #include <time.h>
@@ -113,6 +115,7 @@ struct pool {
 	uint64_t last_occupant, last_turn;
 	uint64_t calm_us; /* until then one that has just begun is likely to be at work */
 	struct egress egress;
+	struct aside *aside;
 	struct timer tidy;
 	bool is_untidy;
 	bool is_gone; /* the keeper is */
@@ -170,6 +173,9 @@ int sandbox_fork(struct sandbox **ret, struct sandbox *box, unsigned count, stru
 		 struct err *e) MUST_USE;
 void sandbox_take(struct sandbox *box);    /* it is armed, and for nobody else any more */
 void sandbox_close(struct sandbox *box);   /* its descriptors */
+void sandbox_close_fd(struct sandbox *box, enum wire_armed_fd which);
+/* Nobody in it can hold up whoever reads from its pipes (pool/aside.h). */
+bool sandbox_is_alone(const struct sandbox *box);
 void sandbox_kill(struct sandbox *box);    /* soon */
 void sandbox_leave(struct sandbox *box);   /* its occupant is done with it */
 void sandbox_tell(struct sandbox *box, enum wire_kind kind); /* SIGNAL, GUARD, RESCUE */
@@ -310,6 +316,11 @@ struct run {
 	size_t word_len;
 	size_t in_sent;
 	struct watch control, in, out, err;
+	struct errand *reading, *writing; /* under way; NULL: none */
+	bool is_read;                     /* all that it wrote before it said that it is done */
+	bool has_ended;                   /* while it was being read */
+	struct wire_ended ended;
+	bool is_final;
 	struct timer wall, cpu;
 	struct timer late; /* output that nobody waits for is read from then on */
 	struct files files;
@@ -362,6 +373,7 @@ struct live *live_branch(struct live *origin, struct sandbox *box, struct err *e
 void live_discard(struct live *branch); /* it was never told of */
 struct filings *live_filings(struct live *live);
 struct loop *live_loop(struct live *live);
+struct aside *live_aside(struct live *live);
 bool live_order_filer(struct live *live); /* false: not now */
 
 void filings_init(struct filings *all);

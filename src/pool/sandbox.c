@@ -34,12 +34,34 @@ bool pool_tell(const struct sandbox *box, enum wire_kind kind, const struct limi
 
 /* ---- the life of a sandbox ------------------------------------------------------------- */
 
+bool sandbox_is_alone(const struct sandbox *box)
+{
+	return box->gone || (box->cgroup && cgroup_is_single(box->cgroup));
+}
+
+static void close_fd(struct sandbox *box, size_t which, bool is_alone)
+{
+	int fd = box->fds[which];
+	bool is_pipe = which >= WIRE_FD_STDIN && which <= WIRE_FD_STDERR;
+
+	box->fds[which] = -1;
+	if (fd >= 0 && is_pipe && !is_alone)
+		aside_close(box->pool->aside, fd);
+	else if (fd >= 0)
+		(void)close(fd);
+}
+
+void sandbox_close_fd(struct sandbox *box, enum wire_armed_fd which)
+{
+	close_fd(box, which, sandbox_is_alone(box));
+}
+
 void sandbox_close(struct sandbox *box)
 {
-	for (size_t i = 0; i < WIRE_FD_CGROUP; i++) {
-		closep(&box->fds[i]);
-		box->fds[i] = -1;
-	}
+	bool is_alone = sandbox_is_alone(box);
+
+	for (size_t i = 0; i < WIRE_FD_CGROUP; i++)
+		close_fd(box, i, is_alone);
 	cgroup_free(take_ptr(&box->cgroup));
 }
 

@@ -38,6 +38,8 @@ static void stop_watching(struct run *run)
 	loop_unwatch(loop, &run->in);
 	loop_unwatch(loop, &run->out);
 	loop_unwatch(loop, &run->err);
+	errand_forget(&run->reading);
+	errand_forget(&run->writing);
 	loop_cancel_timer(loop, &run->wall);
 	loop_cancel_timer(loop, &run->cpu);
 	loop_cancel_timer(loop, &run->late);
@@ -141,6 +143,7 @@ static void prepare_stage(struct run *run)
 		run->compiling ? plan_compile_limits(job->runtime, &job->limits) : job->limits;
 	run->end = (struct run_end){ .exit_code = -1, .limit = "" };
 	run->has_end = run->given = run->has_key = run->has_done = false;
+	run->is_read = run->has_ended = false;
 	run->start_us = run->in_sent = run->go_sent = run->word_len = run->held_len = 0;
 }
 
@@ -233,35 +236,50 @@ static void add_output(struct run *run, enum vial_stream stream, size_t len)
 		run->events.on_output(stream, to->data + before, to->len - before, run->events.arg);
 }
 
+/* Where to read it to: behind what was held back of it. */
+static char *place_for(struct run *run, enum vial_stream stream)
+{
+	char *chunk = run->occupant.pool->chunk;
+	size_t held = stream == VIAL_STDERR ? run->held_len : 0;
+
+	memcpy(chunk, run->held, held);
+	return chunk + held;
+}
+
+/* So much was read to there; `is_cut`: perhaps not all that there was. */
+static void take(struct run *run, struct watch *w, ssize_t n, int error, bool is_cut)
+{
+	enum vial_stream stream = w == &run->out ? VIAL_STDOUT : VIAL_STDERR;
+	size_t len = n > 0 ? (size_t)n : 0;
+
+	if (stream == VIAL_STDERR) {
+		len += run->held_len;
+		run->held_len = 0;
+		len = take_word(run, len, is_cut);
+	}
+	add_output(run, stream, len);
+	if (n == 0 || (n < 0 && error != EAGAIN && error != EINTR))
+		close_stream(run, w);
+}
+
 /* Read what is there, to the end if it is near. */
 static void drain(struct run *run, struct watch *w, unsigned reads)
 {
 	struct pool *pool = run->occupant.pool;
 	enum vial_stream stream = w == &run->out ? VIAL_STDOUT : VIAL_STDERR;
+	const int *fd =
+		&run->occupant.box->fds[stream == VIAL_STDOUT ? WIRE_FD_STDOUT : WIRE_FD_STDERR];
 
-	while (reads-- > 0 &&
-	       run->occupant.box->fds[stream == VIAL_STDOUT ? WIRE_FD_STDOUT : WIRE_FD_STDERR] >=
-		       0) {
-		size_t held = stream == VIAL_STDERR ? run->held_len : 0;
-		memcpy(pool->chunk, run->held, held);
-		ssize_t n = read(w->fd, pool->chunk + held, sizeof(pool->chunk) - held);
-		if (n < 0 && errno == EINTR)
+	while (reads-- > 0 && *fd >= 0) {
+		char *place = place_for(run, stream);
+		size_t room = (size_t)(pool->chunk + sizeof(pool->chunk) - place);
+		ssize_t n = read(w->fd, place, room);
+		bool is_cut = n == (ssize_t)room;
+		int error = errno;
+		if (n < 0 && error == EINTR)
 			continue;
-		bool is_dry = n < 0 && errno == EAGAIN;
-		size_t len = held + (n > 0 ? (size_t)n : 0);
-		bool is_cut = len == sizeof(pool->chunk);
-		if (stream == VIAL_STDERR) {
-			run->held_len = 0;
-			len = take_word(run, len, is_cut);
-		}
-		add_output(run, stream, len);
-		if (is_dry)
-			return;
-		if (n <= 0) {
-			close_stream(run, w);
-			return;
-		}
-		if (!is_cut && !run->has_end)
+		take(run, w, n, error, is_cut);
+		if (n <= 0 || (!is_cut && !run->has_end))
 			return;
 	}
 }
@@ -276,7 +294,7 @@ static void on_late(struct timer *t)
 	struct run *run = holder_of(t, struct run, late);
 	struct err e;
 
-	if (watch_output(run, &e) < 0)
+	if (!run->reading && watch_output(run, &e) < 0)
 		run_fail(run, &e);
 }
 
@@ -301,8 +319,10 @@ static bool on_done(struct run *run)
 	    cgroup_usage(&usage, run->occupant.box->cgroup, &ignored) < 0)
 		return false;
 	note_end(run, run->done, 0);
-	drain(run, &run->out, READS_AT_END);
-	drain(run, &run->err, READS_AT_END);
+	if (!run->is_read) {
+		drain(run, &run->out, READS_AT_END);
+		drain(run, &run->err, READS_AT_END);
+	}
 	run_account(&run->end, &usage, &run->limits);
 	run->files.is_alone = usage.processes <= 1;
 	over(run);
@@ -316,11 +336,77 @@ static void end_if_drained(struct run *run)
 		over(run);
 }
 
+static void on_ended(struct occupant *t, const struct wire_ended *ended, bool is_final);
+static bool fetch(struct run *run);
+
+/* Of both streams; what was said of its end meanwhile was true, and all of it is read. */
+static void on_fetched(struct errand *done, void *arg)
+{
+	struct run *run = arg;
+	struct watch *const watches[] = { &run->err, &run->out };
+	const int *fds = run->occupant.box->fds;
+	bool is_more = false;
+	struct err e;
+
+	run->reading = NULL;
+	for (size_t i = 0; i < ERRAND_STREAMS; i++) {
+		const struct errand_stream *s = &done->streams[i];
+		bool is_cut = s->len == ERRAND_ROOM;
+
+		if (fds[i == 0 ? WIRE_FD_STDERR : WIRE_FD_STDOUT] < 0)
+			continue;
+		char *place = place_for(run, i == 0 ? VIAL_STDERR : VIAL_STDOUT);
+		memcpy(place, s->bytes, s->len > 0 ? (size_t)s->len : 0);
+		take(run, watches[i], s->len, s->error, is_cut);
+		is_more |= is_cut;
+	}
+	if (run->has_ended) {
+		on_ended(&run->occupant, &run->ended, run->is_final);
+		return;
+	}
+	if (is_more && fetch(run))
+		return;
+	run->is_read = true;
+	if (run->phase == PHASE_DRAINING) {
+		over(run);
+		return;
+	}
+	if (run->has_done && run->phase == PHASE_RUNNING && on_done(run))
+		return;
+	run->is_read = false;
+	if ((fds[WIRE_FD_STDOUT] >= 0 && watch_output(run, &e) < 0) ||
+	    (fds[WIRE_FD_STDERR] >= 0 &&
+	     loop_watch(run->occupant.pool->loop, &run->err, EPOLLIN, &e) < 0))
+		run_fail(run, &e);
+}
+
+/* Read by somebody who can wait.  False: there is nobody. */
+static bool fetch(struct run *run)
+{
+	const int *fds = run->occupant.box->fds;
+	/* stderr first: what is on stdout was written before the word that it is done. */
+	const int both[ERRAND_STREAMS] = { fds[WIRE_FD_STDERR], fds[WIRE_FD_STDOUT] };
+
+	run->reading = aside_read(run->occupant.pool->aside, both, on_fetched, run);
+	if (!run->reading)
+		return false;
+	loop_unwatch(run->occupant.pool->loop, &run->out);
+	loop_unwatch(run->occupant.pool->loop, &run->err);
+	return true;
+}
+
+static bool is_fetched(struct run *run)
+{
+	return !sandbox_is_alone(run->occupant.box) && fetch(run);
+}
+
 static void on_stdout(struct watch *w, uint32_t events)
 {
 	struct run *run = holder_of(w, struct run, out);
 
 	(void)events;
+	if (is_fetched(run))
+		return;
 	drain(run, w, READS_AT_ONCE);
 	end_if_drained(run);
 }
@@ -330,6 +416,8 @@ static void on_stderr(struct watch *w, uint32_t events)
 	struct run *run = holder_of(w, struct run, err);
 
 	(void)events;
+	if (is_fetched(run))
+		return;
 	drain(run, w, READS_AT_ONCE);
 	if (!run->has_done || run->phase != PHASE_RUNNING || !on_done(run))
 		end_if_drained(run);
@@ -425,6 +513,12 @@ static void on_ended(struct occupant *t, const struct wire_ended *ended, bool is
 {
 	struct run *run = run_of(t);
 
+	if (run->reading) { /* which cannot take long now */
+		run->has_ended = true;
+		run->ended = *ended;
+		run->is_final = is_final;
+		return;
+	}
 	switch (run->phase) {
 	case PHASE_WAITING:
 		break;
@@ -440,11 +534,18 @@ static void on_ended(struct occupant *t, const struct wire_ended *ended, bool is
 			note_keepers_end(run, ended);
 		if (is_final) {
 			start_draining(run);
-		} else { /* its sandbox is kept, and will say no more: what is there now must do */
+			break;
+		}
+		/* Its sandbox is kept, and will say no more: what is there now must do. */
+		if (!run->is_read && is_fetched(run)) {
+			run->phase = PHASE_DRAINING;
+			break;
+		}
+		if (!run->is_read) {
 			drain(run, &run->out, READS_AT_END);
 			drain(run, &run->err, READS_AT_END);
-			over(run);
 		}
+		over(run);
 		break;
 	case PHASE_DRAINING:
 		break;
@@ -543,11 +644,8 @@ void pool_cancel(struct run *run)
 
 static void close_stdin(struct run *run)
 {
-	int *fd = &run->occupant.box->fds[WIRE_FD_STDIN];
-
 	loop_unwatch(run->occupant.pool->loop, &run->in);
-	closep(fd);
-	*fd = -1;
+	sandbox_close_fd(run->occupant.box, WIRE_FD_STDIN);
 }
 
 /* True: the rest has to wait for its reader. */
@@ -570,12 +668,35 @@ static bool feed(struct run *run)
 	return false;
 }
 
+static void on_written(struct errand *done, void *arg)
+{
+	const struct errand_stream *s = &done->streams[0];
+	struct run *run = arg;
+	struct err ignored; /* then it ends here */
+
+	run->writing = NULL;
+	run->in_sent += s->len > 0 ? (size_t)s->len : 0;
+	bool is_deaf = s->len < 0 && s->error != EAGAIN && s->error != EINTR;
+	if (is_deaf || run->in_sent == run->job->stdin_len ||
+	    loop_watch(run->occupant.pool->loop, &run->in, EPOLLOUT, &ignored) < 0)
+		close_stdin(run);
+}
+
 static void on_stdin(struct watch *w, uint32_t events)
 {
 	struct run *run = holder_of(w, struct run, in);
+	const struct vial_job *job = run->job;
 
-	if (events & EPOLLERR)
+	if (events & EPOLLERR) {
 		close_stdin(run);
+		return;
+	}
+	if (!sandbox_is_alone(run->occupant.box))
+		run->writing = aside_write(run->occupant.pool->aside, w->fd,
+					   job->stdin_bytes + run->in_sent,
+					   job->stdin_len - run->in_sent, on_written, run);
+	if (run->writing)
+		loop_unwatch(run->occupant.pool->loop, w);
 	else
 		(void)feed(run);
 }

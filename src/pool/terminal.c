@@ -26,6 +26,8 @@ struct terminal {
 	struct watch master;
 	uint32_t wanted; /* of the master's events */
 	bool is_paused, is_full, is_hung_up;
+	bool is_resized; /* to `size`, by this: */
+	struct errand *resizing;
 	struct timer overdue;
 	struct link link;
 };
@@ -39,12 +41,22 @@ static void close_watch(struct loop *loop, struct watch *w)
 	w->fd = -1;
 }
 
+/* Whoever hangs up waits for those who write. */
+static void close_master(struct terminal *t)
+{
+	loop_unwatch(live_loop(t->live), &t->master);
+	errand_forget(&t->resizing);
+	if (t->master.fd >= 0)
+		aside_close(live_aside(t->live), t->master.fd);
+	t->master.fd = -1;
+}
+
 static void terminal_free(struct terminal *t)
 {
 	struct loop *loop = live_loop(t->live);
 
 	close_watch(loop, &t->control);
-	close_watch(loop, &t->master);
+	close_master(t);
 	loop_cancel_timer(loop, &t->overdue);
 	list_remove(&t->link);
 	buf_done(&t->env);
@@ -158,11 +170,32 @@ size_t terminal_write(struct terminal *t, const char *bytes, size_t len)
 	return taken;
 }
 
+static void on_resized(struct errand *done, void *arg);
+
+/* One at a time, so that the last one is. */
+static void resize(struct terminal *t)
+{
+	if (t->master.fd < 0 || t->resizing)
+		return;
+	t->is_resized = true;
+	t->resizing = aside_resize(live_aside(t->live), t->master.fd, &t->size, on_resized, t);
+}
+
+static void on_resized(struct errand *done, void *arg)
+{
+	struct terminal *t = arg;
+
+	(void)done;
+	t->resizing = NULL;
+	if (!t->is_resized)
+		resize(t);
+}
+
 void terminal_resize(struct terminal *t, uint16_t columns, uint16_t rows)
 {
 	t->size = (struct winsize){ .ws_row = rows, .ws_col = columns };
-	if (t->master.fd >= 0)
-		(void)ioctl(t->master.fd, TIOCSWINSZ, &t->size);
+	t->is_resized = false;
+	resize(t);
 }
 
 void terminal_pause(struct terminal *t, bool is_paused)
