@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 enum {
 	RANGES_MAX = 4096,
@@ -153,7 +154,10 @@ void pages_keep_own(struct pages *pages)
 void pages_make_ready(const struct pages *pages)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct timespec now;
 
+	(void)clock_gettime(CLOCK_MONOTONIC,
+			    &now); /* the kernel's own pages, which are in no list */
 	for (size_t i = 0; i < pages->count; i++) {
 		const struct page_range *range = &pages->ranges[i];
 		for (uintptr_t at = range->start; at < range->start + range->len; at += page) {

@@ -74,6 +74,7 @@ void vial_receive(void)
 
 	if (rehearsal >= 0)
 		return;
+	bool has_stderr = fstat(STDERR_FILENO, &given) == 0;
 	if (go_receive(&words, GO_FD, &e) < 0 || pass_on(&words, &e) < 0)
 		go_fail(GO_FD, &e);
 	free(words.bytes);
@@ -85,7 +86,7 @@ void vial_receive(void)
 		return;
 	}
 	(void)close(GO_FD);
-	if (!words.has_key || fstat(STDERR_FILENO, &given) < 0)
+	if (!words.has_key || !has_stderr)
 		return;
 	memcpy(key, words.key, sizeof(key));
 	guest = getpid();

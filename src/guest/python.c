@@ -38,8 +38,7 @@ bool python_find(void)
 /* ---- the end ------------------------------------------------------------------------------- */
 
 static struct {
-	PyObject *run_exitfuncs, *thread_count, *collect, *unfreeze, *get_objects;
-	PyObject *unfrozen;   /* made after all others: a guest's collector knows it */
+	PyObject *run_exitfuncs, *thread_count, *collect, *unfreeze;
 	PyObject *exit_count; /* how many functions run_exitfuncs would call */
 	long exits;
 	PyObject *lists[2]; /* threading's exit functions, logging's handlers; or NULL */
@@ -52,77 +51,26 @@ static struct {
 	unsigned long long libraries; /* shared objects ever loaded */
 } zygote;
 
-static PyObject *call(PyObject *callable)
-{
-	PyObject *answer = callable ? py.PyObject_CallFunction(callable, NULL) : NULL;
-
-	if (!answer)
-		py.PyErr_Clear();
-	return answer;
-}
-
-static void release(PyObject *o)
-{
-	if (o)
-		py.Py_DecRef(o);
-}
-
-static PyObject *module_named(const char *name)
-{
-	PyObject *key = py.PyUnicode_FromString(name);
-	PyObject *module = key ? py.PyImport_GetModule(key) : NULL;
-
-	release(key);
-	if (!module)
-		py.PyErr_Clear();
-	return module;
-}
-
-static PyObject *attribute(PyObject *o, const char *name)
-{
-	PyObject *value = o ? py.PyObject_GetAttrString(o, name) : NULL;
-
-	if (!value)
-		py.PyErr_Clear();
-	return value;
-}
-
-static PyObject *attribute_of(const char *name, const char *function)
-{
-	PyObject *module = module_named(name), *found = attribute(module, function);
-
-	release(module);
-	return found;
-}
-
 static bool is_true(PyObject *o)
 {
 	bool yes = o && py.PyObject_IsTrue(o) == 1;
 
-	release(o);
+	python_release(o);
 	return yes;
 }
 
 /* A tracer or profiler would see us. */
 static bool is_watched(void)
 {
-	return is_true(call(py.PySys_GetObject("gettrace"))) ||
-	       is_true(call(py.PySys_GetObject("getprofile")));
+	return is_true(python_call(py.PySys_GetObject("gettrace"))) ||
+	       is_true(python_call(py.PySys_GetObject("getprofile")));
 }
 
 static bool is_alone(void)
 {
-	PyObject *others = call(zygote.thread_count);
+	PyObject *others = python_call(zygote.thread_count);
 
 	return others && !is_true(others);
-}
-
-static long number(PyObject *o)
-{
-	long value = o ? py.PyLong_AsLong(o) : -1;
-
-	release(o);
-	return value;
 }
 
 /* Whether the program asked to be called, or has something that a library would look after. */
@@ -131,20 +79,20 @@ static bool is_awaited(void)
 	for (size_t i = 0; i < 2; i++)
 		if (zygote.lists[i] && py.PyList_Size(zygote.lists[i]) != zygote.list_sizes[i])
 			return true;
-	return number(call(zygote.exit_count)) != zygote.exits;
+	return python_number(python_call(zygote.exit_count)) != zygote.exits;
 }
 
 static void end_threads(void)
 {
-	PyObject *threading = module_named("threading");
-	PyObject *method = attribute(threading, "_shutdown");
+	PyObject *threading = python_module("threading");
+	PyObject *method = python_attribute(threading, "_shutdown");
 	PyObject *done = method ? py.PyObject_CallFunction(method, NULL) : NULL;
 
 	if (method && !done)
 		py.PyErr_WriteUnraisable(threading);
-	release(done);
-	release(method);
-	release(threading);
+	python_release(done);
+	python_release(method);
+	python_release(threading);
 }
 
 /* False: it cannot be done, which is Python's own to tell. */
@@ -152,12 +100,12 @@ static bool flush(const char *name)
 {
 	PyObject *file = py.PySys_GetObject(name);
 
-	if (!file || file == py._Py_NoneStruct || is_true(attribute(file, "closed")))
+	if (!file || file == py._Py_NoneStruct || is_true(python_attribute(file, "closed")))
 		return true;
-	PyObject *method = attribute(file, "flush"), *done = call(method);
+	PyObject *method = python_attribute(file, "flush"), *done = python_call(method);
 	bool failed = !done;
-	release(done);
-	release(method);
+	python_release(done);
+	python_release(method);
 	return !failed;
 }
 
@@ -192,7 +140,7 @@ static void clear_names(PyObject *names)
 			py.PyErr_Clear();
 		}
 	}
-	release(keys);
+	python_release(keys);
 }
 
 /* What the program added to a module that was there before it. */
@@ -212,62 +160,6 @@ static void clear_added(const struct loaded *l)
 		(void)py.PyDict_SetItem(l->names, added[i], py._Py_NoneStruct);
 }
 
-static bool is_class(PyObject *o, PyObject *type)
-{
-	(void)o;
-	return py.PyType_IsSubtype(type, py.PyType_Type);
-}
-
-/* By a method, or by somebody who waits for the end of another. */
-static bool has_end(PyObject *o, PyObject *type)
-{
-	if (py.PyObject_HasAttrString(type, "__del__"))
-		return true;
-	if (!py.PyType_IsSubtype(type, py._PyWeakref_RefType))
-		return false;
-	PyObject *callback = attribute(o, "__callback__");
-	release(callback);
-	return callback && callback != py._Py_NoneStruct;
-}
-
-static bool any_that(bool (*is)(PyObject *o, PyObject *type), PyObject *objects)
-{
-	intptr_t count = py.PyList_Size(objects);
-	bool found = false;
-
-	for (intptr_t i = 0; i < count && !found; i++) {
-		PyObject *o = py.PyList_GetItem(objects, i), *type = py.PyObject_Type(o);
-		found = is(o, type);
-		release(type);
-	}
-	return found;
-}
-
-static bool contains(PyObject *objects, const PyObject *wanted)
-{
-	for (intptr_t i = py.PyList_Size(objects); i-- > 0;)
-		if (py.PyList_GetItem(objects, i) == wanted)
-			return true;
-	return false;
-}
-
-/*
- * Whether anything is left of the program's whose end could be noticed.  That is for the collector
- * to tell, which knows what was made since the zygote's objects were frozen: to look at hundreds of
- * modules for what was added to them takes as long as a short program.  What it does not know is of
- * a class that it does.
- */
-static bool has_left_something(void)
-{
-	PyObject *objects = call(zygote.get_objects);
-	/* In this order: a class of the program's own could have our questions answered by it. */
-	bool has = !objects || !contains(objects, zygote.unfrozen) || any_that(is_class, objects) ||
-		   any_that(has_end, objects);
-
-	release(objects);
-	return has;
-}
-
 static void let_go(struct owned *o, PyObject *modules)
 {
 	if (py.PyObject_IsInstance(o->value, py.PyModule_Type) == 1) {
@@ -277,8 +169,8 @@ static void let_go(struct owned *o, PyObject *modules)
 		if (canary && key && py.PyDict_SetItem(names, key, canary) == 0)
 			o->canary = py.PyWeakref_NewRef(canary, NULL);
 		o->module = py.PyWeakref_NewRef(o->value, NULL);
-		release(canary);
-		release(key);
+		python_release(canary);
+		python_release(key);
 	}
 	py.Py_DecRef(o->value);
 	(void)py.PyDict_SetItem(modules, o->key, py._Py_NoneStruct);
@@ -287,11 +179,11 @@ static void let_go(struct owned *o, PyObject *modules)
 /* What a weak reference refers to, or NULL.  Release it. */
 static PyObject *alive(PyObject *reference)
 {
-	PyObject *o = call(reference);
+	PyObject *o = python_call(reference);
 
 	if (o != py._Py_NoneStruct)
 		return o;
-	release(o);
+	python_release(o);
 	return NULL;
 }
 
@@ -299,7 +191,7 @@ static bool is_alive(PyObject *reference)
 {
 	PyObject *o = alive(reference);
 
-	release(o);
+	python_release(o);
 	return o;
 }
 
@@ -315,14 +207,14 @@ static bool any_left(const struct owned *owned, size_t count)
  * Since 3.12, which knows typing._caches, they outlive that module too, and nobody ends them. */
 static void empty_caches(void)
 {
-	PyObject *kept = attribute_of("typing", "_caches");
-	PyObject *functions = kept ? NULL : attribute_of("typing", "_cleanups");
+	PyObject *kept = python_attribute_of("typing", "_caches");
+	PyObject *functions = kept ? NULL : python_attribute_of("typing", "_cleanups");
 	intptr_t count = functions ? py.PyList_Size(functions) : 0;
 
 	for (intptr_t i = 0; i < count; i++)
-		release(call(py.PyList_GetItem(functions, i)));
-	release(functions);
-	release(kept);
+		python_release(python_call(py.PyList_GetItem(functions, i)));
+	python_release(functions);
+	python_release(kept);
 	py.PyErr_Clear();
 }
 
@@ -373,24 +265,24 @@ static bool end_modules(void)
 	for (size_t i = 0; helpers[i]; i++) {
 		PyObject *key = py.PyUnicode_FromString(helpers[i]);
 		(void)py.PyDict_SetItem(modules, key, py._Py_NoneStruct);
-		release(key);
+		python_release(key);
 	}
 	for (size_t i = 0; i < count; i++)
 		let_go(&owned[i], modules);
-	release(call(zygote.collect));
+	python_release(python_call(zygote.collect));
 	for (size_t i = count; i-- > 0;) {
 		PyObject *module = alive(owned[i].module);
 		if (module)
 			clear_names(py.PyModule_GetDict(module));
-		release(module);
+		python_release(module);
 	}
 	if (any_left(owned, count)) {
 		empty_caches();
-		release(call(zygote.collect));
+		python_release(python_call(zygote.collect));
 		if (any_left(owned, count))
 			return false;
 	}
-	if (!has_left_something())
+	if (!python_left_something())
 		return true;
 	for (size_t i = 0; i < zygote.count; i++)
 		clear_added(&zygote.loaded[i]);
@@ -454,15 +346,18 @@ static bool end_quickly(void)
 		end_threads(); /* there are none, but its functions could tell */
 	/* Logging always asks to be called, for handlers that it may not have. */
 	if (awaited || zygote.exits != (zygote.lists[1] ? 1 : 0))
-		release(call(zygote.run_exitfuncs)); /* each failure was told when it happened */
+		python_release(python_call(
+			zygote.run_exitfuncs)); /* each failure was told when it happened */
 	if (!is_alone())
 		return false;
 	if (!flush_both())
 		return false;
-	release(call(zygote.collect));
-	end_sys();
-	if (!end_modules() || !flush_both())
-		return false;
+	if (!python_leaves_nothing()) {
+		python_release(python_call(zygote.collect));
+		end_sys();
+		if (!end_modules() || !flush_both())
+			return false;
+	}
 	if (libraries() == zygote.libraries)
 		(void)on_exit(leave, NULL);
 	return true;
@@ -473,7 +368,7 @@ static struct patch at_finalize, at_exit;
 /* Python's own functions, and all of its objects theirs to find. */
 static void give_way(void)
 {
-	release(call(zygote.unfreeze));
+	python_release(python_call(zygote.unfreeze));
 	patch_out(&at_finalize);
 	patch_out(&at_exit);
 }
@@ -500,14 +395,14 @@ static void exit_instead(int status)
 /* What was frozen is not searched for garbage; but the program's own names have to be. */
 static void thaw_main(void)
 {
-	PyObject *main = module_named("__main__");
+	PyObject *main = python_module("__main__");
 	PyObject *names = main ? py.PyModule_GetDict(main) : NULL;
 
 	if (names) {
 		py.PyObject_GC_UnTrack(names);
 		py.PyObject_GC_Track(names);
 	}
-	release(main);
+	python_release(main);
 }
 
 static bool note_modules(void)
@@ -518,8 +413,8 @@ static bool note_modules(void)
 	zygote.loaded = calloc((size_t)py.PyDict_Size(modules) + 1, sizeof(*zygote.loaded));
 	if (!zygote.loaded)
 		return false;
-	PyObject *main = module_named("__main__"); /* multiprocessing has another name for it */
-	release(main);
+	PyObject *main = python_module("__main__"); /* multiprocessing has another name for it */
+	python_release(main);
 	while (py.PyDict_Next(modules, &at, &key, &value)) {
 		if (value == main || py.PyObject_IsInstance(value, py.PyModule_Type) != 1)
 			continue;
@@ -533,21 +428,19 @@ static bool note_modules(void)
 
 static void prepare_end(void)
 {
-	zygote.run_exitfuncs = attribute_of("atexit", "_run_exitfuncs");
-	zygote.thread_count = attribute_of("_thread", "_count");
-	zygote.collect = attribute_of("gc", "collect");
-	zygote.unfreeze = attribute_of("gc", "unfreeze");
-	zygote.get_objects = attribute_of("gc", "get_objects");
-	zygote.unfrozen = py.PyList_New(0);
-	zygote.exit_count = attribute_of("atexit", "_ncallbacks");
-	zygote.exits = number(call(zygote.exit_count));
-	zygote.lists[0] = attribute_of("threading", "_threading_atexits");
-	zygote.lists[1] = attribute_of("logging", "_handlerList");
+	zygote.run_exitfuncs = python_attribute_of("atexit", "_run_exitfuncs");
+	zygote.thread_count = python_attribute_of("_thread", "_count");
+	zygote.collect = python_attribute_of("gc", "collect");
+	zygote.unfreeze = python_attribute_of("gc", "unfreeze");
+	zygote.exit_count = python_attribute_of("atexit", "_ncallbacks");
+	zygote.exits = python_number(python_call(zygote.exit_count));
+	zygote.lists[0] = python_attribute_of("threading", "_threading_atexits");
+	zygote.lists[1] = python_attribute_of("logging", "_handlerList");
 	for (size_t i = 0; i < 2; i++)
 		zygote.list_sizes[i] = zygote.lists[i] ? py.PyList_Size(zygote.lists[i]) : 0;
 	zygote.libraries = libraries();
 	if (!zygote.run_exitfuncs || !zygote.thread_count || !zygote.collect || !zygote.unfreeze ||
-	    !zygote.get_objects || !zygote.unfrozen || zygote.exits < 0 || !note_modules() ||
+	    !python_note_frozen() || zygote.exits < 0 || !note_modules() ||
 	    patch_in(&at_finalize, (void *)py.Py_FinalizeEx, (void (*)(void))finalize_instead) < 0)
 		return;
 	if (patch_in(&at_exit, (void *)py.Py_Exit, (void (*)(void))exit_instead) < 0)

@@ -45,3 +45,18 @@ bool python_note_loaded(void); /* what was loaded since python_loading() */
 bool python_hides_none(bool is_empty);
 /* A fresh interpreter would run it just the same.  `is_alone`: there is no other file beside it. */
 bool python_is_plain(const char *program, bool is_alone);
+
+/* python_objects.c: failures are NULL, or -1, and forgotten.  Release what they return. */
+PyObject *python_call(PyObject *callable); /* NULL is fine */
+void python_release(PyObject *o);          /* likewise */
+PyObject *python_module(const char *name); /* that is loaded */
+PyObject *python_attribute(PyObject *o, const char *name);
+PyObject *python_attribute_of(const char *module, const char *name);
+long python_number(PyObject *o); /* releases it */
+
+/* python_left.c */
+bool python_note_frozen(void); /* in the zygote, last of all; false: the next ones cannot tell */
+/* There is something of the program's whose end could be noticed, of what the collector knows. */
+bool python_left_something(void);
+/* ... and nothing anywhere that would have to be taken apart. */
+bool python_leaves_nothing(void);

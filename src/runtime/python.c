@@ -209,7 +209,9 @@ const struct runtime runtime_python = {
 	.limit_data = true,
 	.warmth = WARM_FORK,
 	.boot_env = (const char *const[]){ "PYTHONPATH=/run/vial/boot",
-			"LD_PRELOAD=/run/vial/boot/guest.so", NULL },
+			"LD_PRELOAD=/run/vial/boot/guest.so",
+			/* Whatever is not found before the fork is looked for in every guest. */
+			"LD_BIND_NOW=1", NULL },
 	.can_rewind = true,
 	.can_fork = true,
 	.session = "/run/vial/boot/cold.py",

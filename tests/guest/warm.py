@@ -22,7 +22,8 @@ LANGUAGES = {
         "/usr/bin/python3", ["-s"], "main.py",
         {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"},
         ["python/sitecustomize.py", "python/cold.py", "python/session"],
-        {"PYTHONPATH": "{boot}", "LD_PRELOAD": "{boot}/guest.so", "VIAL_SESSION": "{boot}/cold.py"},
+        {"PYTHONPATH": "{boot}", "LD_PRELOAD": "{boot}/guest.so", "LD_BIND_NOW": "1",
+         "VIAL_SESSION": "{boot}/cold.py"},
         True),
     "ruby": Language(
         "/usr/bin/ruby", [], "main.rb", {}, ["ruby/boot.rb", "ruby/session.rb"],

@@ -52,6 +52,7 @@ def hide():
                 if path and not path.startswith(HERE)]
         if rest:
             os.environ[name] = ":".join(rest)
+    os.environ.pop("LD_BIND_NOW", None)
     wanted = os.environ.get("VIAL_PRELOAD", "").split(",")
     for name in [name for name in os.environ if name.startswith("VIAL_")]:
         del os.environ[name]

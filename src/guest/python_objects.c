@@ -1,0 +1,57 @@
+/*
+ * python_objects - small questions to an interpreter.
+ */
+#include "guest/python_impl.h"
+
+#include <stddef.h>
+
+PyObject *python_call(PyObject *callable)
+{
+	PyObject *answer = callable ? py.PyObject_CallFunction(callable, NULL) : NULL;
+
+	if (!answer)
+		py.PyErr_Clear();
+	return answer;
+}
+
+void python_release(PyObject *o)
+{
+	if (o)
+		py.Py_DecRef(o);
+}
+
+PyObject *python_module(const char *name)
+{
+	PyObject *key = py.PyUnicode_FromString(name);
+	PyObject *module = key ? py.PyImport_GetModule(key) : NULL;
+
+	python_release(key);
+	if (!module)
+		py.PyErr_Clear();
+	return module;
+}
+
+PyObject *python_attribute(PyObject *o, const char *name)
+{
+	PyObject *value = o ? py.PyObject_GetAttrString(o, name) : NULL;
+
+	if (!value)
+		py.PyErr_Clear();
+	return value;
+}
+
+PyObject *python_attribute_of(const char *name, const char *function)
+{
+	PyObject *module = python_module(name), *found = python_attribute(module, function);
+
+	python_release(module);
+	return found;
+}
+
+long python_number(PyObject *o)
+{
+	long value = o ? py.PyLong_AsLong(o) : -1;
+
+	python_release(o);
+	return value;
+}
