@@ -28,6 +28,7 @@ KEYS = ("plain", "bare", "bwrap", "crun", "crun-cgroup", "docker-run", "docker-e
         "echo")
 WARM = ("armed", "on-demand", "data", "step", "jupyter", "fork", "echo")  # questions to a daemon
 SINGLE = ("@after", "@call")  # questions of one client
+LASTING = ("step", "callback", "jupyter", "echo")  # nothing has to be made between two of these
 ARMED = 16
 WIDEST = 8  # clients at once
 

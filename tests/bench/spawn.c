@@ -1,8 +1,8 @@
 /*
  * spawn - start commands and time them, adding as little as possible of its own.
  *
- *	bench-spawn rounds N GAP_MS STRETCH < commands   each command STRETCH times in a round
- *	bench-spawn storm MILLISECONDS WIDTH < ...       the first again and again, WIDTH at once
+ *	bench-spawn rounds N GAP_MS STRETCH,... < commands   each command so often in a round
+ *	bench-spawn storm MILLISECONDS WIDTH < ...           the first again and again, WIDTH at once
  *
  * Commands come on standard input: each word ended by a NUL, each command by an
  * empty word.  The word "%n" becomes a name that no other run has.  Commands run
@@ -318,7 +318,7 @@ static void run_once(size_t which)
 	fprintf(out, "%zu %lld %d\n", which, (long long)us, us < 0);
 }
 
-static void rounds(long count, long gap_ms, long stretch)
+static void rounds(long count, long gap_ms, const long *stretches)
 {
 	/* At least what a daemon needs to be ready again after another command's stretch. */
 	const long rest_ms = gap_ms > 0 ? gap_ms : REST_MS;
@@ -327,11 +327,12 @@ static void rounds(long count, long gap_ms, long stretch)
 
 	while (count-- > 0) {
 		shuffle(order, command_count);
-		for (size_t i = 0; i < command_count * (size_t)stretch; i++) {
-			if (gap_ms > 0 || i % (size_t)stretch == 0)
-				(void)nanosleep(&rest, NULL);
-			run_once(order[i / (size_t)stretch]);
-		}
+		for (size_t i = 0; i < command_count; i++)
+			for (long n = 0; n < stretches[order[i]]; n++) {
+				if (gap_ms > 0 || n == 0)
+					(void)nanosleep(&rest, NULL);
+				run_once(order[i]);
+			}
 		if (fflush(out) != 0)
 			fail("output");
 	}
@@ -393,22 +394,37 @@ static void detach_streams(void)
 			fail("/dev/null");
 }
 
+/* One for each command. */
+static void read_stretches(long ret[ARRAY_LEN(commands)], char *list)
+{
+	for (size_t i = 0; i < command_count; i++) {
+		char *word = strsep(&list, ",");
+
+		if (!word)
+			fail("too few stretches");
+		ret[i] = number(word);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	long stretches[ARRAY_LEN(commands)];
 	int is_rounds = argc == 5 && strcmp(argv[1], "rounds") == 0;
 	int is_storm = argc == 4 && strcmp(argv[1], "storm") == 0;
 
 	if (!is_rounds && !is_storm) {
 		fprintf(stderr,
-			"usage: bench-spawn rounds N GAP_MS STRETCH | storm MILLISECONDS WIDTH\n");
+			"usage: bench-spawn rounds N GAP_MS STRETCH,... | storm MILLISECONDS WIDTH\n");
 		return 2;
 	}
 	complaints = stderr;
 	read_commands();
 	detach_streams();
-	if (is_rounds)
-		rounds(number(argv[2]), number(argv[3]), number(argv[4]));
-	else
+	if (is_rounds) {
+		read_stretches(stretches, argv[4]);
+		rounds(number(argv[2]), number(argv[3]), stretches);
+	} else {
 		storm(number(argv[2]), number(argv[3]));
+	}
 	return fclose(out) == 0 ? 0 : 2;
 }
