@@ -326,8 +326,11 @@ static void on_control(struct watch *w, uint32_t events)
 
 	if (events & EPOLLOUT)
 		live_flush(live);
-	if ((events & ~(uint32_t)EPOLLOUT) && w->active && !live_is_fetched(live))
-		live_hear(live, LIVE_READS_AT_ONCE);
+	if (!(events & ~(uint32_t)EPOLLOUT) || !w->active || live_is_fetched(live))
+		return;
+	live->is_alone = live->state >= LIVE_READY; /* or it would have been */
+	live_hear(live, LIVE_READS_AT_ONCE);
+	live->is_alone = false;
 }
 
 static void on_due(struct timer *t)

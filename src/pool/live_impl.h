@@ -42,6 +42,7 @@ struct live {
 	unsigned readings;      /* one after the other, without a word from it between them */
 	bool was_heard;         /* before that: its control is to be watched again */
 	bool is_read;           /* it is: what it says now was said after all that */
+	bool is_alone;          /* it was, when it began to say what is being heard */
 	bool has_ended;         /* while it was being read: */
 	struct wire_ended ended;
 	struct timer due;

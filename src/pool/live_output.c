@@ -49,7 +49,7 @@ void live_drain_both(struct live *live, unsigned reads)
 void live_drain(struct live *live)
 {
 	if (live->state != LIVE_WAITING && live->occupant.box && !live->occupant.is_failed &&
-	    !live->is_read && sandbox_is_alone(live->occupant.box))
+	    !live->is_read && (live->is_alone || sandbox_is_alone(live->occupant.box)))
 		live_drain_both(live, LIVE_READS_AT_END);
 }
 

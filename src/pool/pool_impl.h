@@ -8,6 +8,7 @@
  *   fit.c        which sandbox fits which job
  *   occupant.c     whoever a sandbox is for: a run, or one that lives on
  *   supervise.c  one run under way: fed, read, watched, answered
+ *   stdin.c      what it reads
  *   files.c      what it left in its workspace
  *   aside.c      what a guest could hold up, done by another thread
  *   egress.c     the hosts it may reach
@@ -339,6 +340,12 @@ void run_free(struct run *run);
 bool run_take_room(struct run *run, uint64_t bytes) MUST_USE;
 DEFINE_CLEANUP(struct run *, run_free)
 DEFINE_CLEANUP(struct pool *, pool_free)
+
+/* ---- stdin.c --------------------------------------------------------------------------- */
+
+bool run_feed(struct run *run); /* true: the rest has to wait for its reader */
+void run_on_stdin(struct watch *w, uint32_t events);
+void run_close_stdin(struct run *run);
 
 /* ---- fork.c ---------------------------------------------------------------------------- */
 

@@ -640,67 +640,6 @@ void pool_cancel(struct run *run)
 	}
 }
 
-/* ---- input ----------------------------------------------------------------------------- */
-
-static void close_stdin(struct run *run)
-{
-	loop_unwatch(run->occupant.pool->loop, &run->in);
-	sandbox_close_fd(run->occupant.box, WIRE_FD_STDIN);
-}
-
-/* True: the rest has to wait for its reader. */
-static bool feed(struct run *run)
-{
-	const struct vial_job *job = run->job;
-	size_t len = run->compiling ? 0 : job->stdin_len;
-
-	while (run->in_sent < len) {
-		ssize_t n = write(run->in.fd, job->stdin_bytes + run->in_sent, len - run->in_sent);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return true;
-		if (n < 0)
-			break; /* nobody reads any more */
-		run->in_sent += (size_t)n;
-	}
-	close_stdin(run);
-	return false;
-}
-
-static void on_written(struct errand *done, void *arg)
-{
-	const struct errand_stream *s = &done->streams[0];
-	struct run *run = arg;
-	struct err ignored; /* then it ends here */
-
-	run->writing = NULL;
-	run->in_sent += s->len > 0 ? (size_t)s->len : 0;
-	bool is_deaf = s->len < 0 && s->error != EAGAIN && s->error != EINTR;
-	if (is_deaf || run->in_sent == run->job->stdin_len ||
-	    loop_watch(run->occupant.pool->loop, &run->in, EPOLLOUT, &ignored) < 0)
-		close_stdin(run);
-}
-
-static void on_stdin(struct watch *w, uint32_t events)
-{
-	struct run *run = holder_of(w, struct run, in);
-	const struct vial_job *job = run->job;
-
-	if (events & EPOLLERR) {
-		close_stdin(run);
-		return;
-	}
-	if (!sandbox_is_alone(run->occupant.box))
-		run->writing = aside_write(run->occupant.pool->aside, w->fd,
-					   job->stdin_bytes + run->in_sent,
-					   job->stdin_len - run->in_sent, on_written, run);
-	if (run->writing)
-		loop_unwatch(run->occupant.pool->loop, w);
-	else
-		(void)feed(run);
-}
-
 /* ---- what it is told, and says --------------------------------------------------------- */
 
 static void add_stage(struct run *run)
@@ -809,13 +748,21 @@ static int start_watching(struct run *run, struct err *e)
 	const int *fds = run->occupant.box->fds;
 
 	run->control = (struct watch){ fds[WIRE_FD_CONTROL], on_control, false };
-	run->in = (struct watch){ fds[WIRE_FD_STDIN], on_stdin, false };
+	run->in = (struct watch){ fds[WIRE_FD_STDIN], run_on_stdin, false };
 	run->out = (struct watch){ fds[WIRE_FD_STDOUT], on_stdout, false };
 	run->err = (struct watch){ fds[WIRE_FD_STDERR], on_stderr, false };
 
 	if (loop_set_timer(loop, &run->wall, GIVE_MAX_US, e) < 0)
 		return -1;
-	bool stdin_waits = feed(run); /* a short input is there before its reader */
+	bool has_stdin = run->job->stdin_len > 0 && !run->compiling;
+	bool stdin_waits =
+		has_stdin && run_feed(run); /* a short input is there before its reader */
+	int waits = send_go(run, e);
+	if (waits < 0)
+		return -1;
+	/* It is awake: what follows is done beside it. */
+	if (!has_stdin)
+		run_close_stdin(run);
 	if (stdin_waits && loop_watch(loop, &run->in, EPOLLOUT, e) < 0)
 		return -1;
 	/* Each line that is read as it comes delays the program that writes it. */
@@ -823,9 +770,6 @@ static int start_watching(struct run *run, struct err *e)
 				  : loop_set_timer(loop, &run->late, LATE_US, e) < 0)
 		return -1;
 	if (loop_watch(loop, &run->err, EPOLLIN, e) < 0)
-		return -1;
-	int waits = send_go(run, e); /* last: it often gets the processor that we are on */
-	if (waits < 0)
 		return -1;
 	return waits ? loop_watch(loop, &run->control, EPOLLIN | EPOLLOUT, e) : 0;
 }

@@ -1,8 +1,8 @@
 /*
  * spawn - start commands and time them, adding as little as possible of its own.
  *
- *	bench-spawn rounds N GAP_MS STRETCH,... < commands   each command so often in a round
- *	bench-spawn storm MILLISECONDS WIDTH < ...           the first again and again, WIDTH at once
+ *	bench-spawn rounds N GAP_MS STRETCH,... < commands   each so often in a round
+ *	bench-spawn storm MILLISECONDS WIDTH < commands      the first, WIDTH at once
  *
  * Commands come on standard input: each word ended by a NUL, each command by an
  * empty word.  The word "%n" becomes a name that no other run has.  Commands run
@@ -413,8 +413,8 @@ int main(int argc, char **argv)
 	int is_storm = argc == 4 && strcmp(argv[1], "storm") == 0;
 
 	if (!is_rounds && !is_storm) {
-		fprintf(stderr,
-			"usage: bench-spawn rounds N GAP_MS STRETCH,... | storm MILLISECONDS WIDTH\n");
+		fprintf(stderr, "usage: bench-spawn rounds N GAP_MS STRETCH,... | "
+				"storm MILLISECONDS WIDTH\n");
 		return 2;
 	}
 	complaints = stderr;
