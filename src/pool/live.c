@@ -111,16 +111,21 @@ void live_stop(struct live *live)
 	sandbox_kill(live->occupant.box); /* which has a clock of its own */
 }
 
-void live_end(struct live *live)
+void live_end(struct live *live, bool is_idle)
 {
+	struct sandbox *box = live->occupant.box;
+
 	live->end.was_told = true;
 	terminals_end(&live->terminals, &gone); /* before what is typed meanwhile ends the shell */
 	if (live->occupant.is_failed)
 		return; /* on_end is on its way */
-	if (live->state == LIVE_WAITING)
+	if (live->state == LIVE_WAITING) {
 		occupant_end_later(&live->occupant, NULL);
-	else
-		live_stop(live);
+		return;
+	}
+	if (is_idle && live->state == LIVE_READY && sandbox_is_alone(box))
+		box->done_us = loop_now();
+	live_stop(live);
 }
 
 /* ---- what it is told ------------------------------------------------------------------- */

@@ -72,7 +72,8 @@ int live_fork(struct live *live, unsigned count, live_forked on_forked, void *ar
 	      struct err *e) MUST_USE;
 void live_listen(struct live *branch, const struct live_events *events);
 
-void live_end(struct live *live);       /* kill all of it; on_end follows */
+/* Kill all of it; on_end follows.  `is_idle`: it has nothing to do, so that may wait a little. */
+void live_end(struct live *live, bool is_idle);
 int live_usage(struct cgroup_usage *ret, struct live *live, struct err *e) MUST_USE;
 int live_usage_so_far(struct cgroup_usage *ret, struct live *live, struct err *e) MUST_USE;
 /* What it did in the network since this was last asked; free() it.  NULL: it may reach no host. */

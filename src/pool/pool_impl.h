@@ -57,6 +57,7 @@ struct sandbox {
 	struct cgroup *cgroup; /* its accounts; NULL: the host has none */
 	uint64_t ordered_us, armed_us;
 	bool is_default; /* such as refilling makes */
+	uint64_t done_us; /* since then its guest has nothing to do: KILL can wait; 0: it cannot */
 	bool doomed;     /* KILL is due, or was sent: */
 	bool killed;
 	bool is_empty;   /* its guest ended, and it was kept for another */

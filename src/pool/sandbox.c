@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
+#define DONE_MAX_US 20000u
 #define OVERDUE_US 10000000u /* for the keeper to tell of a sandbox's end */
 #define YOUNG_US   1000000u  /* one that dies so early died of its making */
 
@@ -293,8 +294,18 @@ void sandbox_listen(struct sandbox *box)
 		pool_tidy_soon(box->pool);
 }
 
+/* Taking one down is work that the next run would meet; but it is not put off for ever. */
+static bool can_wait(const struct sandbox *box, uint64_t now)
+{
+	const struct pool *pool = box->pool;
+
+	return box->done_us && now < pool->calm_us && now < box->done_us + DONE_MAX_US &&
+	       !pool->queue_count;
+}
+
 bool pool_send_orders(struct pool *pool)
 {
+	uint64_t now = loop_now();
 	struct link *next;
 
 	for (struct link *l = pool->sandboxes.next; l != &pool->sandboxes; l = next) {
@@ -304,7 +315,8 @@ bool pool_send_orders(struct pool *pool)
 			return pool->is_gone;
 		if (box->listen_due && send_listen(box) < 0)
 			return pool->is_gone;
-		if (box->doomed && !box->killed && !box->gone && send_kill(box) < 0)
+		if (box->doomed && !box->killed && !box->gone && !can_wait(box, now) &&
+		    send_kill(box) < 0)
 			return pool->is_gone;
 	}
 	return true;

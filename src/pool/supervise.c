@@ -130,6 +130,7 @@ static void conclude(struct run *run, const char *stage)
 	}
 	stop_watching(run);
 	run->phase = PHASE_FILES;
+	run->occupant.box->done_us = 0;
 	if (!run->occupant.box->gone)
 		sandbox_kill(run->occupant.box);
 	files_collect(run);
@@ -325,6 +326,7 @@ static bool on_done(struct run *run)
 	}
 	run_account(&run->end, &usage, &run->limits);
 	run->files.is_alone = usage.processes <= 1;
+	run->occupant.box->done_us = run->files.is_alone ? loop_now() : 0;
 	over(run);
 	return true;
 }
@@ -693,7 +695,8 @@ static int write_go(struct run *run, bool is_first, struct err *e)
 		return -1;
 	for (size_t i = 0; i < job->env.count; i++)
 		go_add(&run->go, GO_ENV, job->env.items[i], strlen(job->env.items[i]));
-	if (!(run->occupant.box->shape.flags & WIRE_COLD))
+	if (!(run->occupant.box->shape.flags & WIRE_COLD) && run->occupant.box->cgroup &&
+	    !run->compiling) /* see on_done() */
 		add_key(run);
 	go_add(&run->go, GO_RUN, NULL, 0);
 	return run->go.dropped ? err_set(e, ERR_SYS, "out of memory") : 0;

@@ -99,7 +99,7 @@ static void on_forked(struct live **branches, unsigned count, const struct err *
 	for (unsigned i = 0; i < count; i++) {
 		if (!step || session_adopt(fork->branches[i], branches[i],
 					   step->session->interpreter, &e) < 0) {
-			live_end(branches[i]); /* nobody's */
+			live_end(branches[i], true); /* nobody's */
 			why = step ? &e : &nobody;
 		} else if (greet(fork->branches[i], fork, &e) < 0) {
 			why = &e;

@@ -98,7 +98,7 @@ void session_drop(struct session *s)
 		return;
 	transfers_end(s, "the session's files are gone: it was reset, closed, or lost");
 	in->session = NULL;
-	live_end(in->live);
+	live_end(in->live, !running_step(s));
 }
 
 /* It broke the rules, or the promise to be there in time. */

@@ -243,7 +243,7 @@ TEST(what_is_under_way_ends_with_the_sandbox)
 	DESK;
 
 	CHECK_RUN(ask(&d, &b, &put));
-	live_end(d.live);
+	live_end(d.live, false);
 	UNTIL(d.has_live_ended);
 	CHECK_INT(d.ends, 1);
 	CHECK_INT(d.why.code, ERR_GONE);

@@ -41,7 +41,7 @@ static void on_line(char *line, size_t len, void *arg)
 		h->lens[h->count++] = line[len] == '\0' ? len : SIZE_MAX;
 	}
 	if (h->ends_at && strcmp(line, h->ends_at) == 0)
-		live_end(h->live);
+		live_end(h->live, false);
 }
 
 static void on_output(enum vial_stream stream, const char *bytes, size_t len, void *arg)
@@ -135,7 +135,7 @@ TEST(a_live_one_answers_and_keeps_what_it_knows)
 	CHECK_RUN(run_code(&t, &b, ENV_SH, "exit 0\n"));
 	CHECK_RESULT(t);
 	CHECK_INT(live_id(h.live), 1); /* the run had the next */
-	live_end(h.live);
+	live_end(h.live, false);
 	UNTIL(h.ended);
 	CHECK(h.has_end && h.end.was_told);
 	CHECK_INT(h.end.signal, SIGKILL);
@@ -247,7 +247,7 @@ TEST(too_much_is_refused_and_nothing_is_lost)
 	CHECK_INT(live_send(h.live, bytes, SIZE_MAX, &b.e), -1);
 	CHECK_INT(b.e.code, ERR_LIMIT);
 	UNTIL(h.count == 1);
-	live_end(h.live); /* with most of it unsent */
+	live_end(h.live, false); /* with most of it unsent */
 	UNTIL(h.ended);
 }
 
@@ -320,15 +320,15 @@ TEST(one_that_waits_can_be_ended)
 	OPEN(&b, &on_demand);
 	b.keeper.is_deaf = true;
 	START(&waiting, ECHO);
-	live_end(waiting.live);
-	live_end(waiting.live); /* twice is once */
+	live_end(waiting.live, false);
+	live_end(waiting.live, false); /* twice is once */
 	CHECK(!waiting.ended);  /* never from within */
 	UNTIL(waiting.ended);
 	CHECK(waiting.has_end && waiting.end.was_told);
 	CHECK_INT(waiting.end.exit_code, -1);
 	START(&arming, ECHO);
 	pass_time(&b, 20);
-	live_end(arming.live);
+	live_end(arming.live, false);
 	CHECK_INT(say(&arming, "x\n"), -1);
 	CHECK_INT(b.e.code, ERR_GONE);
 	UNTIL(arming.ended);
@@ -344,7 +344,7 @@ TEST(one_that_starts_or_speaks_can_be_ended)
 	OPEN(&b, &on_demand);
 	START(&starting, "sleep 9\n");
 	UNTIL(state_of(&b, ENV_PYTHON).running == 1);
-	live_end(starting.live);
+	live_end(starting.live, false);
 	live_interrupt(starting.live);
 	UNTIL(starting.ended);
 	CHECK(starting.has_end && starting.end.was_told);
@@ -500,7 +500,7 @@ TEST(live_ones_and_runs_wait_in_one_queue)
 	pass_time(&b, 50);
 	CHECK(!t.ended && second.count == 0);
 	CHECK_INT(state_of(&b, ENV_PYTHON).waiting, 1);
-	live_end(first.live);
+	live_end(first.live, false);
 	CHECK_RUN(serve(&b, 20000));
 	CHECK(first.ended);
 	CHECK_STR(t.out, "hello\n");
