@@ -228,6 +228,8 @@ TEST(what_has_a_fallback_answers_enosys)
 		TRY(ENOSYS, io_uring_register, -1, 0, 0, 0),
 		TRY(ENOSYS, io_setup, 1, 0),
 		TRY(ENOSYS, vmsplice, -1, 0, 0, 0),
+		TRY(EINVAL, sendfile, -1, -1, 0, 0),
+		TRY(EINVAL, splice, -1, 0, -1, 0, 0, 0),
 		TRY(ENOSYS, memfd_secret, -1),
 		TRY(ENOSYS, process_madvise, -1, 0, 0, 0, 0),
 		TRY(ENOSYS, sched_setattr, 0, 0, 0),
