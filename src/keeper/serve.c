@@ -49,6 +49,7 @@ struct serve {
 	struct watch server_end, signal_watch;
 	struct lease server_lease; /* the server's own uid */
 	bool is_ending;
+	struct timer last_moment; /* for the server to end */
 };
 
 /* ---- the server ------------------------------------------------------------------------ */
@@ -167,6 +168,31 @@ static bool lost_terminal(const struct serve *s)
 	return s->has_terminal && !isatty(STDERR_FILENO);
 }
 
+static uint64_t grace_us(const struct serve *s)
+{
+	const struct config *now = s->reload.now ? s->reload.now : s->reload.first;
+
+	return now->server->drain_grace * 1000;
+}
+
+/* One that waits for what a guest holds cannot even be killed, as long as that guest is there; but
+ * all guests end with us. */
+static void on_last_moment(struct timer *t)
+{
+	struct serve *s = holder_of(t, struct serve, last_moment);
+
+	keeper_say("the server does not end: it is left behind");
+	loop_stop(s->keeper.loop);
+}
+
+static void set_last_moment(struct serve *s, uint64_t after_us)
+{
+	struct err ignored; /* then it has all the time it wants */
+
+	(void)!loop_set_timer(s->keeper.loop, &s->last_moment, after_us + LAST_MOMENT_MS * 1000ull,
+			      &ignored);
+}
+
 static void on_signal(struct watch *w, uint32_t events)
 {
 	struct serve *s = holder_of(w, struct serve, signal_watch);
@@ -185,6 +211,7 @@ static void on_signal(struct watch *w, uint32_t events)
 		(void)pidfd_send_signal(s->server_pidfd, s->is_ending ? SIGKILL : SIGTERM, NULL, 0);
 	if (!s->is_ending)
 		notify("STOPPING=1\nSTATUS=finishing what is under way");
+	set_last_moment(s, s->is_ending ? 0 : grace_us(s));
 	s->is_ending = true;
 }
 
@@ -250,12 +277,23 @@ static void is_ready(void *arg)
 	notify("READY=1\nSTATUS=running");
 }
 
+/* False: it cannot be, yet. */
+static bool kill_server(struct serve *s)
+{
+	struct pollfd end = { s->server_pidfd, POLLIN, 0 };
+
+	if (s->server_pidfd < 0)
+		return true;
+	(void)pidfd_send_signal(s->server_pidfd, SIGKILL, NULL, 0);
+	if (poll(&end, 1, LAST_MOMENT_MS) == 1)
+		return keeper_reap(&s->server_pidfd, &s->server_code, &s->server_signal, NULL);
+	(void)close(take_fd(&s->server_pidfd));
+	return false;
+}
+
 static void serve_done(struct serve *s)
 {
-	if (s->server_pidfd >= 0) {
-		(void)pidfd_send_signal(s->server_pidfd, SIGKILL, NULL, 0);
-		(void)keeper_reap(&s->server_pidfd, NULL, NULL, NULL);
-	}
+	(void)kill_server(s);
 	sockets_remove(&s->sockets);
 	reload_done(&s->reload);
 	if (s->settings_end >= 0)
@@ -299,11 +337,10 @@ static int how_it_ended(struct serve *s, struct err *e)
 {
 	struct pollfd end = { s->server_pidfd, POLLIN, 0 };
 
-	if (s->server_pidfd >= 0) {
-		if (!s->is_ending || poll(&end, 1, LAST_MOMENT_MS) != 1)
-			(void)pidfd_send_signal(s->server_pidfd, SIGKILL, NULL, 0);
+	if (s->server_pidfd >= 0 && s->is_ending && poll(&end, 1, LAST_MOMENT_MS) == 1)
 		(void)keeper_reap(&s->server_pidfd, &s->server_code, &s->server_signal, NULL);
-	}
+	else if (!kill_server(s))
+		return err_set(e, ERR_GONE, "the server does not end");
 	/* Told twice, or too slow, it was killed: that is an order, too. */
 	if (s->is_ending && (s->server_code == 0 || s->server_signal == SIGKILL))
 		return 0;
@@ -402,6 +439,7 @@ int keeper_serve(const struct serve_options *options, struct err *e)
 		.server_code = -1,
 		.signals = -1,
 		.server_lease.fd = -1,
+		.last_moment.on_due = on_last_moment,
 		.notice.watch.fd = -1,
 	};
 	AUTO(environments_done) struct environments environments = { 0 };
