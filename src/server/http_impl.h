@@ -127,6 +127,7 @@ struct head {
 	const char *host, *origin, *type, *length, *encoding, *authorization, *api_key;
 	/* what a dispatcher says; "": more than once */
 	const char *relay, *tenant, *granted, *quotas;
+	bool is_odd;  /* one of them is not formed as it should be */
 	bool expects; /* wants to hear from us before it sends its body */
 	unsigned lengths, encodings, hosts, keys, count;
 	size_t bytes;

@@ -139,7 +139,7 @@ static void on_message(bool is_text, const char *bytes, size_t len, void *arg)
 		websocket_close(d->socket, CLOSE_UNFIT, "a text is {\"resize\": [columns, rows]}");
 		return;
 	}
-	if (is_text || !d->terminal)
+	if (is_text || !d->terminal || len == 0)
 		return;
 	size_t taken = d->input.len ? 0 : terminal_write(d->terminal, bytes, len);
 	buf_add(&d->input, bytes + taken, len - taken);

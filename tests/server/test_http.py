@@ -159,7 +159,9 @@ class Connections(daemon.Case):
         inner = b"GET /v1/environments " + HEAD + b"\r\n"
         for head in (b"Content-Length: 3\r\nContent-Length: 4\r\n",
                      b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
-                     b"Transfer-Encoding: identity\r\n"):
+                     b"Transfer-Encoding: identity\r\n",
+                     b"Content-Length : %d\r\n" % len(inner), b"Transfer-Encoding\t: chunked\r\n",
+                     b"X: a\rContent-Length: 3\r\n"):
             with self.subTest(head=head), self.daemon.raw() as sock:
                 sock.sendall(b"POST /v1/runs " + HEAD + JSON + head + b"\r\nabc" + inner)
                 got = daemon.read_all(sock)
