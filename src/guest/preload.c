@@ -281,8 +281,8 @@ static void say_done(int status)
 		return; /* it is the program's own by now */
 	memcpy(word, key, GO_KEY_LEN);
 	(void)!write(STDERR_FILENO, word, sizeof(word));
-	/* To take a process down is more work than most programs are, and whoever waits for this one
-	 * may have another at once: we are killed when there is time for it. */
+	/* To take a process down is more work than most programs are, and whoever waits for this
+	 * one may have another at once: we are killed when there is time for it. */
 	(void)nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
 }
 

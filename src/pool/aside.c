@@ -13,8 +13,8 @@
 #include <time.h>
 
 enum {
-	THREADS_MAX = 64, /* beyond it, those whose guests hold them up wait for each other */
 	STACK_SIZE = 64 << 10,
+	IDLE_MAX_S = 10,
 	END_MAX_S = 1, /* for those that are not held up */
 };
 
@@ -30,6 +30,7 @@ struct aside {
 	pthread_cond_t more, fewer; /* errands; threads */
 	struct queue due, done;
 	unsigned threads, idle, due_count;
+	unsigned threads_max; /* then those whose guests hold them up wait for each other */
 	bool is_ending;
 	bool is_left; /* by whoever ended it */
 };
@@ -118,6 +119,26 @@ static void leave(struct aside *aside)
 		destroy(aside);
 }
 
+static struct timespec in_seconds(long seconds)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += seconds;
+	return t;
+}
+
+/* With the lock.  False: for so long nobody needed this thread. */
+static bool wait_for_more(struct aside *aside)
+{
+	const struct timespec end = in_seconds(IDLE_MAX_S);
+
+	aside->idle++;
+	int waited = pthread_cond_clockwait(&aside->more, &aside->lock, CLOCK_MONOTONIC, &end);
+	aside->idle--;
+	return waited == 0 || aside->due.first;
+}
+
 static void *serve(void *arg)
 {
 	struct aside *aside = arg;
@@ -126,12 +147,10 @@ static void *serve(void *arg)
 	while (!aside->is_ending) {
 		struct errand *e = queue_take(&aside->due);
 
-		if (!e) {
-			aside->idle++;
-			(void)pthread_cond_wait(&aside->more, &aside->lock);
-			aside->idle--;
+		if (!e && !wait_for_more(aside))
+			break;
+		if (!e)
 			continue;
-		}
 		aside->due_count--;
 		(void)pthread_mutex_unlock(&aside->lock);
 		run_errand(e);
@@ -186,13 +205,14 @@ static void on_over(struct watch *w, uint32_t events)
 	}
 }
 
-int aside_create(struct aside **ret, struct loop *loop, struct err *e)
+int aside_create(struct aside **ret, struct loop *loop, unsigned threads_max, struct err *e)
 {
 	struct aside *aside = calloc(1, sizeof(*aside));
 
 	if (!aside)
 		return err_sys(e, "threads");
 	aside->loop = loop;
+	aside->threads_max = threads_max;
 	aside->over = (struct watch){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 				      .on_ready = on_over };
 	(void)pthread_mutex_init(&aside->lock, NULL);
@@ -214,11 +234,9 @@ void aside_free(struct aside *aside)
 {
 	if (!aside)
 		return;
-	struct timespec end;
+	const struct timespec end = in_seconds(END_MAX_S);
 
 	loop_unwatch(aside->loop, &aside->over);
-	(void)clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += END_MAX_S;
 	(void)pthread_mutex_lock(&aside->lock);
 	aside->is_ending = true;
 	(void)pthread_cond_broadcast(&aside->more);
@@ -233,7 +251,8 @@ void aside_free(struct aside *aside)
 static bool hand_over(struct aside *aside, struct errand *e)
 {
 	(void)pthread_mutex_lock(&aside->lock);
-	if (aside->idle <= aside->due_count && aside->threads < THREADS_MAX && start_thread(aside))
+	if (aside->idle <= aside->due_count && aside->threads < aside->threads_max &&
+	    start_thread(aside))
 		aside->threads++;
 	bool is_sent = aside->threads > 0;
 	if (is_sent) {

@@ -21,7 +21,8 @@
 
 struct aside;
 
-int aside_create(struct aside **ret, struct loop *loop, struct err *e) MUST_USE;
+int aside_create(struct aside **ret, struct loop *loop, unsigned threads_max,
+		 struct err *e) MUST_USE;
 void aside_free(struct aside *aside); /* NULL is fine; nobody is told of what is under way */
 
 enum { ERRAND_STREAMS = 2, ERRAND_ROOM = 64 << 10 };

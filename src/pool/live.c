@@ -299,43 +299,58 @@ static void hung_up(struct live *live)
 		live_stop(live);
 }
 
-void live_hear(struct live *live, unsigned reads)
+/* What it said, to `in`; how much.  0: nothing came, or nothing will any more. */
+static size_t receive(struct live *live)
 {
 	struct pool *pool = live->occupant.pool;
-	ssize_t n = sizeof(pool->chunk);
+	ssize_t n;
 
-	while (reads-- > 0 && n == sizeof(pool->chunk) && !live->occupant.is_failed &&
-	       live->state < LIVE_STOPPING) {
+	do
 		n = recv(live->control.fd, pool->chunk, sizeof(pool->chunk), MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR) {
-			n = sizeof(pool->chunk);
-			continue;
-		}
-		if (n < 0 && errno == EAGAIN)
-			return;
-		if (n <= 0) {
-			hung_up(live);
-			return;
-		}
+	while (n < 0 && errno == EINTR);
+	if (n > 0)
 		buf_add(&live->in, pool->chunk, (size_t)n);
-		if (live->state == LIVE_STARTING && live->in.len && live->in.data[0] == GO_FAILED)
-			on_refusal(live);
-		else
-			take_lines(live);
-	}
+	else if (n == 0 || errno != EAGAIN)
+		hung_up(live);
+	return n > 0 ? (size_t)n : 0;
 }
 
+void live_heed(struct live *live)
+{
+	if (live->occupant.is_failed || live->state >= LIVE_STOPPING || live->in.len == 0)
+		return;
+	if (live->state == LIVE_STARTING && live->in.data[0] == GO_FAILED)
+		on_refusal(live);
+	else
+		take_lines(live);
+}
+
+/* All that it says now, and it can be read from here at any moment of it. */
+static void hear(struct live *live, unsigned reads)
+{
+	size_t n = sizeof(live->occupant.pool->chunk);
+
+	live->is_direct = true;
+	live_heed(live);
+	while (reads-- > 0 && n == sizeof(live->occupant.pool->chunk) &&
+	       !live->occupant.is_failed && live->state < LIVE_STOPPING && (n = receive(live)))
+		live_heed(live);
+	live->is_direct = false;
+}
+
+/* It printed what it printed before it says something of it: so that is read in between. */
 static void on_control(struct watch *w, uint32_t events)
 {
 	struct live *live = holder_of(w, struct live, control);
 
 	if (events & EPOLLOUT)
 		live_flush(live);
-	if (!(events & ~(uint32_t)EPOLLOUT) || !w->active || live_is_fetched(live))
+	if (!(events & ~(uint32_t)EPOLLOUT) || !w->active)
 		return;
-	live->is_alone = live->state >= LIVE_READY; /* or it would have been */
-	live_hear(live, LIVE_READS_AT_ONCE);
-	live->is_alone = false;
+	if (live->state < LIVE_READY || sandbox_is_alone(live->occupant.box))
+		hear(live, LIVE_READS_AT_ONCE);
+	else if (receive(live) && !live_fetch(live))
+		hear(live, 0);
 }
 
 static void on_due(struct timer *t)
@@ -437,7 +452,7 @@ void live_ended(struct occupant *t, const struct wire_ended *ended, bool is_fina
 		live->ended = *ended;
 		return;
 	}
-	live_hear(live, LIVE_READS_AT_END);
+	hear(live, LIVE_READS_AT_END);
 	live_drain_both(live, LIVE_READS_AT_END);
 	if (t->is_failed)
 		return;
@@ -520,6 +535,7 @@ int live_move(struct live *live, struct sandbox *box, struct err *e)
 
 	live_drain(live);
 	errand_forget(&live->reading);
+	live->has_ended = false;
 	filings_done(&live->filings, loop); /* a filer of the old workspace, if any */
 	filings_init(&live->filings);
 	loop_cancel_timer(loop, &live->due); /* the old one has hung up */

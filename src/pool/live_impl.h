@@ -41,8 +41,8 @@ struct live {
 	struct errand *reading; /* of both streams, under way; NULL: none */
 	unsigned readings;      /* one after the other, without a word from it between them */
 	bool was_heard;         /* before that: its control is to be watched again */
-	bool is_read;           /* it is: what it says now was said after all that */
-	bool is_alone;          /* it was, when it began to say what is being heard */
+	bool is_read;           /* what it says was said before it was read to its end */
+	bool is_direct;         /* it is heard out, and read, here and now */
 	bool has_ended;         /* while it was being read: */
 	struct wire_ended ended;
 	struct timer due;
@@ -57,7 +57,7 @@ struct live {
 
 void live_stop(struct live *live);  /* KILL it */
 void live_flush(struct live *live); /* send what can be sent */
-void live_hear(struct live *live, unsigned reads);
+void live_heed(struct live *live);  /* what was received of it */
 void live_ended(struct occupant *t, const struct wire_ended *ended, bool is_final);
 
 /* ---- live_output.c --------------------------------------------------------------------- */
@@ -65,5 +65,6 @@ void live_ended(struct occupant *t, const struct wire_ended *ended, bool is_fina
 void live_drain_both(struct live *live, unsigned reads); /* at once, whatever holds it up */
 int live_watch_streams(struct live *live, struct err *e) MUST_USE;
 void live_init_streams(struct live *live, const struct sandbox *box);
-/* What it printed is being read, by somebody who can wait: it is listened to after that. */
-bool live_is_fetched(struct live *live);
+/* Have what it printed read by somebody who can wait, and then heed it; until then it is not
+ * listened to.  False: there is nobody. */
+bool live_fetch(struct live *live);

@@ -49,7 +49,7 @@ void live_drain_both(struct live *live, unsigned reads)
 void live_drain(struct live *live)
 {
 	if (live->state != LIVE_WAITING && live->occupant.box && !live->occupant.is_failed &&
-	    !live->is_read && (live->is_alone || sandbox_is_alone(live->occupant.box)))
+	    !live->is_read && (live->is_direct || sandbox_is_alone(live->occupant.box)))
 		live_drain_both(live, LIVE_READS_AT_END);
 }
 
@@ -85,8 +85,6 @@ static void on_hush_over(struct timer *t)
 }
 
 /* ---- ... where it could hold us up ----------------------------------------------------- */
-
-static bool fetch(struct live *live);
 
 /* As it was before; false: it cannot be. */
 static bool listen_again(struct live *live)
@@ -127,21 +125,18 @@ static void on_fetched(struct errand *done, void *arg)
 		live_ended(&live->occupant, &live->ended, true);
 		return;
 	}
-	if (is_more && ++live->readings < LIVE_READS_AT_END && fetch(live))
+	if (is_more && ++live->readings < LIVE_READS_AT_END && live_fetch(live))
 		return;
 	if (!listen_again(live)) {
 		live_stop(live);
 		return;
 	}
-	live->is_read = true;
-	if (live->control.active)
-		live_hear(live, LIVE_READS_AT_ONCE);
+	live->is_read = !is_more;
+	live_heed(live);
 	live->is_read = false;
 }
 
-/* Read by somebody who can wait; until then it is not listened to, for what it printed comes before
- * what it says.  False: there is nobody. */
-static bool fetch(struct live *live)
+bool live_fetch(struct live *live)
 {
 	struct pool *pool = live->occupant.pool;
 	bool is_first = live->readings == 0;
@@ -158,27 +153,22 @@ static bool fetch(struct live *live)
 	return true;
 }
 
-bool live_is_fetched(struct live *live)
+static void on_stream(struct live *live, size_t i)
 {
-	return live->state >= LIVE_READY && !sandbox_is_alone(live->occupant.box) && fetch(live);
+	if (live->state < LIVE_READY || sandbox_is_alone(live->occupant.box) || !live_fetch(live))
+		drain(live, i, LIVE_READS_AT_ONCE);
 }
 
 static void on_stdout(struct watch *w, uint32_t events)
 {
-	struct live *live = holder_of(w, struct live, streams[0]);
-
 	(void)events;
-	if (!live_is_fetched(live))
-		drain(live, 0, LIVE_READS_AT_ONCE);
+	on_stream(holder_of(w, struct live, streams[0]), 0);
 }
 
 static void on_stderr(struct watch *w, uint32_t events)
 {
-	struct live *live = holder_of(w, struct live, streams[1]);
-
 	(void)events;
-	if (!live_is_fetched(live))
-		drain(live, 1, LIVE_READS_AT_ONCE);
+	on_stream(holder_of(w, struct live, streams[1]), 1);
 }
 
 void live_init_streams(struct live *live, const struct sandbox *box)

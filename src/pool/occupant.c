@@ -50,6 +50,8 @@ void occupant_detach(struct occupant *t)
 void occupant_end_later(struct occupant *t, const struct err *why)
 {
 	queue_remove(t);
+	if (t->box && t->box->state == SANDBOX_ARMING)
+		sandbox_leave(take_ptr(&t->box)); /* what was ordered is for the next */
 	t->kind->mute(t);
 	list_remove(&t->place);
 	list_add_before(&t->pool->due, &t->place);

@@ -207,7 +207,9 @@ int pool_create(struct pool **ret, struct loop *loop, int keeper, struct vial *h
 	egress_init(&pool->egress, pool);
 	pool->common = (struct share){ .weight = 1, .queue_max = UINT_MAX };
 	list_init(&pool->common.waiting);
-	if (host_cgroups(&pool->cgroups, host, e) < 0 || aside_create(&pool->aside, loop, e) < 0)
+	/* Of each sandbox one to read, one to write, and terminals. */
+	if (host_cgroups(&pool->cgroups, host, e) < 0 ||
+	    aside_create(&pool->aside, loop, 4 * options->boxes_max + 16, e) < 0)
 		return -1;
 	pool->kept = calloc(environments->count * 2 + 1, sizeof(*pool->kept));
 	if (!pool->kept)

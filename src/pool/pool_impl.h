@@ -319,6 +319,7 @@ struct run {
 	size_t in_sent;
 	struct watch control, in, out, err;
 	struct errand *reading, *writing; /* under way; NULL: none */
+	unsigned readings;                /* one after the other, each as much as fits */
 	bool is_read;                     /* all that it wrote before it said that it is done */
 	bool has_ended;                   /* while it was being read */
 	struct wire_ended ended;

@@ -145,6 +145,7 @@ static void prepare_stage(struct run *run)
 	run->end = (struct run_end){ .exit_code = -1, .limit = "" };
 	run->has_end = run->given = run->has_key = run->has_done = false;
 	run->is_read = run->has_ended = false;
+	run->readings = 0;
 	run->start_us = run->in_sent = run->go_sent = run->word_len = run->held_len = 0;
 }
 
@@ -199,7 +200,7 @@ static void close_stream(struct run *run, struct watch *w)
 
 	loop_unwatch(run->occupant.pool->loop, w);
 	closep(fd);
-	*fd = -1;
+	*fd = w->fd = -1;
 }
 
 /* Take the guest's last word out of what was read; returns what is left.  Where reading stopped
@@ -285,9 +286,9 @@ static void drain(struct run *run, struct watch *w, unsigned reads)
 	}
 }
 
-static int watch_output(struct run *run, struct err *e)
+static int watch(struct run *run, struct watch *w, struct err *e)
 {
-	return run->out.active ? 0 : loop_watch(run->occupant.pool->loop, &run->out, EPOLLIN, e);
+	return w->active || w->fd < 0 ? 0 : loop_watch(run->occupant.pool->loop, w, EPOLLIN, e);
 }
 
 static void on_late(struct timer *t)
@@ -295,7 +296,7 @@ static void on_late(struct timer *t)
 	struct run *run = holder_of(t, struct run, late);
 	struct err e;
 
-	if (!run->reading && watch_output(run, &e) < 0)
+	if (!run->reading && watch(run, &run->out, &e) < 0)
 		run_fail(run, &e);
 }
 
@@ -363,12 +364,14 @@ static void on_fetched(struct errand *done, void *arg)
 		is_more |= is_cut;
 	}
 	if (run->has_ended) {
+		run->has_ended = false;
 		on_ended(&run->occupant, &run->ended, run->is_final);
 		return;
 	}
-	if (is_more && fetch(run))
+	if (is_more && ++run->readings < READS_AT_END && fetch(run))
 		return;
-	run->is_read = true;
+	run->readings = 0;
+	run->is_read = !is_more;
 	if (run->phase == PHASE_DRAINING) {
 		over(run);
 		return;
@@ -376,9 +379,7 @@ static void on_fetched(struct errand *done, void *arg)
 	if (run->has_done && run->phase == PHASE_RUNNING && on_done(run))
 		return;
 	run->is_read = false;
-	if ((fds[WIRE_FD_STDOUT] >= 0 && watch_output(run, &e) < 0) ||
-	    (fds[WIRE_FD_STDERR] >= 0 &&
-	     loop_watch(run->occupant.pool->loop, &run->err, EPOLLIN, &e) < 0))
+	if (watch(run, &run->out, &e) < 0 || watch(run, &run->err, &e) < 0)
 		run_fail(run, &e);
 }
 
@@ -486,7 +487,7 @@ static void start_draining(struct run *run)
 	if (run->occupant.box->fds[WIRE_FD_STDOUT] < 0 &&
 	    run->occupant.box->fds[WIRE_FD_STDERR] < 0)
 		over(run);
-	else if ((run->occupant.box->fds[WIRE_FD_STDOUT] >= 0 && watch_output(run, &e) < 0) ||
+	else if (watch(run, &run->out, &e) < 0 || watch(run, &run->err, &e) < 0 ||
 		 loop_set_timer(run->occupant.pool->loop, &run->wall, DRAIN_MAX_US, &e) < 0)
 		run_fail(run, &e);
 }
@@ -519,6 +520,8 @@ static void on_ended(struct occupant *t, const struct wire_ended *ended, bool is
 		run->has_ended = true;
 		run->ended = *ended;
 		run->is_final = is_final;
+		loop_cancel_timer(run->occupant.pool->loop, &run->wall);
+		loop_cancel_timer(run->occupant.pool->loop, &run->cpu);
 		return;
 	}
 	switch (run->phase) {
@@ -769,10 +772,10 @@ static int start_watching(struct run *run, struct err *e)
 	if (stdin_waits && loop_watch(loop, &run->in, EPOLLOUT, e) < 0)
 		return -1;
 	/* Each line that is read as it comes delays the program that writes it. */
-	if (run->events.on_output ? watch_output(run, e) < 0
+	if (run->events.on_output ? watch(run, &run->out, e) < 0
 				  : loop_set_timer(loop, &run->late, LATE_US, e) < 0)
 		return -1;
-	if (loop_watch(loop, &run->err, EPOLLIN, e) < 0)
+	if (watch(run, &run->err, e) < 0)
 		return -1;
 	return waits ? loop_watch(loop, &run->control, EPOLLIN | EPOLLOUT, e) : 0;
 }

@@ -179,7 +179,11 @@ static void resize(struct terminal *t)
 		return;
 	t->is_resized = true;
 	t->resizing = aside_resize(live_aside(t->live), t->master.fd, &t->size, on_resized, t);
+	if (!t->resizing)
+		(void)ioctl(t->master.fd, TIOCSWINSZ, &t->size);
 }
+
+static void begin(struct terminal *t);
 
 static void on_resized(struct errand *done, void *arg)
 {
@@ -189,6 +193,8 @@ static void on_resized(struct errand *done, void *arg)
 	t->resizing = NULL;
 	if (!t->is_resized)
 		resize(t);
+	if (t->control.fd >= 0 && !t->resizing)
+		begin(t);
 }
 
 void terminal_resize(struct terminal *t, uint16_t columns, uint16_t rows)
@@ -232,10 +238,28 @@ static int receive_master(int socket, struct err *e)
 	return take_fd(&fd);
 }
 
+/* It has its size: the shell is told what to begin with, and begins. */
+static void begin(struct terminal *t)
+{
+	struct loop *loop = live_loop(t->live);
+	struct err e;
+
+	ssize_t sent =
+		send(t->control.fd, buf_str(&t->env), t->env.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	close_watch(loop, &t->control);
+	loop_cancel_timer(loop, &t->overdue);
+	t->wanted = EPOLLIN;
+	if (sent != (ssize_t)t->env.len ||
+	    (!t->master.active && loop_watch(loop, &t->master, EPOLLIN, &e) < 0)) {
+		fail(t, ERR_SYS, "the shell is not told what to begin with");
+		return;
+	}
+	t->events.on_open(t->events.arg);
+}
+
 static void on_control(struct watch *w, uint32_t events)
 {
 	struct terminal *t = holder_of(w, struct terminal, control);
-	struct loop *loop = live_loop(t->live);
 	struct err e;
 
 	(void)events;
@@ -244,17 +268,11 @@ static void on_control(struct watch *w, uint32_t events)
 		fail(t, e.code, e.msg);
 		return;
 	}
+	loop_unwatch(live_loop(t->live), w);
 	t->master = (struct watch){ .fd = master, .on_ready = on_master };
 	terminal_resize(t, t->size.ws_col, t->size.ws_row);
-	ssize_t sent = send(w->fd, buf_str(&t->env), t->env.len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	close_watch(loop, w);
-	loop_cancel_timer(loop, &t->overdue);
-	t->wanted = EPOLLIN;
-	if (sent != (ssize_t)t->env.len || loop_watch(loop, &t->master, EPOLLIN, &e) < 0) {
-		fail(t, ERR_SYS, "the shell is not told what to begin with");
-		return;
-	}
-	t->events.on_open(t->events.arg);
+	if (!t->resizing)
+		begin(t);
 }
 
 static int fill_env(struct terminal *t, const char *const *env, struct err *e)

@@ -35,6 +35,17 @@ class Results(daemon.Case):
         self.assert_refused(self.daemon.ask("POST", "/v1/runs", daemon.run_of("1", files=[
             {"path": "main.py", "content": ""}])), 400, "invalid", None, "is the program")
 
+    def test_streams_that_end_before_their_program(self):
+        """While another task is there, so that somebody else reads them."""
+        for language, code, wanted in (
+                ("bash", "echo hi; sleep 100 & echo e >&2", ("hi\n", "e\n")),
+                ("python", "import os, sys, time\nprint('hi', flush=True)\nos.close(1)\n"
+                           "if os.fork() == 0: time.sleep(99)\nos.write(2, b'e\\n')\ntime.sleep(0.01)\nos._exit(0)",
+                 ("hi\n", "e\n"))):
+            for _ in range(30):
+                result = self.run_ok(code, language)
+                self.assertEqual((result["stdout"], result["stderr"]), wanted)
+
     def test_the_same_as_without_a_daemon(self):
         self.assertEqual(self.same("print('hello')")["outcome"], "exited")
         self.assertEqual(self.same("import sys; sys.exit(3)")["exit_code"], 3)

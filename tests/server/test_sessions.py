@@ -32,6 +32,20 @@ class Steps(Case):
                 self.step(session, write)
                 self.assertEqual(self.step(session, read)["stdout"], "x\n")
 
+    def test_what_is_printed_is_of_its_step(self):
+        """Also while another thread or process is there, and lines come after the first was read."""
+        for language, before, code in (
+                ("javascript", "1", "const t = Date.now() + 4; while (Date.now() < t); "
+                                    "for (let j = 0; j < 5; j++) console.log('@ ' + j)"),
+                ("bash", "sleep 1000 &", "sleep 0.004; for j in 0 1 2 3 4; do echo @ $j; done"),
+                ("python", "import threading, time; threading.Thread(target=time.sleep, args=(99,), daemon=True).start()",
+                 "time.sleep(0.004)\nfor j in range(5): print('@', j)")):
+            session = self.open(language)
+            self.step(session, before)
+            for i in range(40):
+                self.assertEqual(self.step(session, code.replace("@", str(i)))["stdout"],
+                                 "".join("%d %d\n" % (i, j) for j in range(5)), language)
+
     def test_what_a_session_is_given(self):
         session = self.open(files=[{"path": "a/b", "content": "F"}], env={"A": "b c"})
         self.assertEqual(self.value(session, "import os; [open('a/b').read(), os.environ['A']]"),

@@ -49,7 +49,7 @@ static void desk_open(struct desk *d)
 	struct err e;
 
 	*d = (struct desk){ .clock.on_due = on_tick, .patience.on_due = on_impatient };
-	CHECK(loop_create(&d->loop, &e) == 0 && aside_create(&d->aside, d->loop, &e) == 0);
+	CHECK(loop_create(&d->loop, &e) == 0 && aside_create(&d->aside, d->loop, 8, &e) == 0);
 }
 
 static void desk_close(struct desk *d)

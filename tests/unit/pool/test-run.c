@@ -315,6 +315,22 @@ TEST(a_run_can_be_cancelled_at_any_time)
 	}
 }
 
+TEST(whoever_goes_leaves_room_for_the_next)
+{
+	auto_bench struct bench b;
+	struct told first, second;
+
+	OPEN(&b, &on_demand);
+	CHECK_RUN(start_code(&first, &b, ENV_PYTHON, "echo one\n"));
+	pass_time(&b, 0); /* a sandbox is on order for it */
+	pool_cancel(first.run);
+	CHECK_RUN(start_code(&second, &b, ENV_PYTHON, "echo two\n")); /* there are eight places */
+	CHECK_RUN(serve(&b, 5000));
+	if (!second.ended)
+		CHECK_RUN(serve(&b, 5000));
+	CHECK_STR(second.out, "two\n");
+}
+
 TEST(a_run_can_be_killed_by_its_number)
 {
 	auto_bench struct bench b;
