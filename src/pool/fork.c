@@ -123,10 +123,8 @@ void fork_answered(struct sandbox *box, const struct err *why, bool is_there)
 {
 	struct fork *fork = box->fork;
 
-	if (!is_there) {
-		box->gone = true;
-		box->pool->sandbox_count--;
-	}
+	if (!is_there)
+		sandbox_uncount(box);
 	if (why && fork->why.code == ERR_NONE)
 		fork->why = *why;
 	if (++fork->answered < fork->count)
@@ -140,8 +138,7 @@ void fork_lost(struct sandbox *box, const struct err *why)
 {
 	struct fork *fork = box->fork;
 
-	box->gone = true;
-	box->pool->sandbox_count--;
+	sandbox_uncount(box);
 	if (fork->why.code == ERR_NONE)
 		fork->why = *why;
 	if (fork->answered == fork->count)
@@ -152,10 +149,8 @@ void fork_abort(struct fork *fork, const struct err *why)
 {
 	if (fork->why.code == ERR_NONE)
 		fork->why = *why;
-	for (unsigned i = fork->is_settled && !fork->origin; i < fork->count; i++) {
-		fork->pool->sandbox_count -= !fork->boxes[i]->gone;
-		fork->boxes[i]->gone = true;
-	}
+	for (unsigned i = fork->is_settled && !fork->origin; i < fork->count; i++)
+		sandbox_uncount(fork->boxes[i]);
 	finish(fork);
 }
 

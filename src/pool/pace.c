@@ -3,9 +3,10 @@
  *
  * To make one takes longer than most runs do, nearly all of it in the kernel, which no other
  * process interrupts.  On a machine that does nothing else whoever comes waits for that at each
- * step of its run, however soon it has a sandbox.  So while a share that has few is in use, what
- * is made for one that has many, or for nobody yet, gets half of the processors half of the time:
- * a pause follows that is as long as the making was.  A share that is alone is not held up.
+ * step of its run, however soon it has a sandbox.  To take one down is as much work.  So while a
+ * share that has few is in use, what is made for one that has many, or for nobody yet, gets half of
+ * the processors half of the time: a pause follows that is as long as the making was; and what is
+ * taken down takes its turn with what is made.  A share that is alone is not held up.
  */
 #include "pool/pool_impl.h"
 
@@ -46,11 +47,16 @@ bool pace_is_shared(const struct pool *pool)
 	return by_many && by_few;
 }
 
+static bool is_at_work(const struct pool *pool)
+{
+	return pool->arming_count + pool->killing_count >= pool->paced_max;
+}
+
 bool pace_holds(const struct pool *pool, const struct share *share)
 {
 	if ((share && !has_many(pool, share)) || !pace_is_shared(pool))
 		return false;
-	return pool->arming_count >= pool->paced_max || loop_now() < pool->pause_us;
+	return is_at_work(pool) || loop_now() < pool->pause_us;
 }
 
 void pace_made(struct pool *pool, const struct sandbox *box)
@@ -60,4 +66,9 @@ void pace_made(struct pool *pool, const struct sandbox *box)
 	if (!pace_is_shared(pool))
 		return; /* nobody is to wake up for it */
 	pool->pause_us = now + (took < PAUSE_MAX_US ? took : PAUSE_MAX_US);
+}
+
+bool pace_holds_end(const struct pool *pool)
+{
+	return is_at_work(pool) && pace_is_shared(pool);
 }

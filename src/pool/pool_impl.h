@@ -109,6 +109,7 @@ struct pool {
 	struct link ordered; /* occupants for whom a sandbox is being made */
 	struct link due;   /* occupants whose on_end is to be called, by tidy() */
 	unsigned sandbox_count, armed_count, arming_count, queue_count, ordered_count;
+	unsigned killing_count; /* of sandbox_count: KILL was sent */
 	unsigned filing_count;
 	unsigned orders_max; /* being made at a time for those who wait, of one environment */
 	unsigned paced_max;  /* ... for those who have many, while others have few */
@@ -147,6 +148,7 @@ bool pace_is_shared(const struct pool *pool);
 /* No sandbox is to be made for it now; NULL: for nobody in particular. */
 bool pace_holds(const struct pool *pool, const struct share *share);
 void pace_made(struct pool *pool, const struct sandbox *box);
+bool pace_holds_end(const struct pool *pool); /* none that does nothing is to be taken down now */
 
 /* ---- queue.c --------------------------------------------------------------------------- */
 
@@ -183,6 +185,7 @@ void sandbox_leave(struct sandbox *box);   /* its occupant is done with it */
 void sandbox_tell(struct sandbox *box, enum wire_kind kind); /* SIGNAL, GUARD, RESCUE */
 void sandbox_listen(struct sandbox *box);  /* gate_open() follows, or a loss */
 void sandbox_discard(struct sandbox *box); /* whatever it is doing */
+void sandbox_uncount(struct sandbox *box); /* the keeper has none of its number; twice is fine */
 void sandbox_free(struct sandbox *box);
 /* One order to the keeper about it; false: not now, or never again. */
 bool pool_tell(const struct sandbox *box, enum wire_kind kind, const struct limits *limits);

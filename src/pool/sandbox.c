@@ -123,13 +123,21 @@ void sandbox_leave(struct sandbox *box)
 	kept_of(box)->ordered--;
 }
 
-/* The keeper has it no more; a occupant that still holds it lets go by itself. */
-static void sandbox_gone(struct sandbox *box)
+void sandbox_uncount(struct sandbox *box)
 {
 	if (box->gone)
 		return;
 	box->gone = true;
 	box->pool->sandbox_count--;
+	box->pool->killing_count -= box->killed;
+}
+
+/* The keeper has it no more; a occupant that still holds it lets go by itself. */
+static void sandbox_gone(struct sandbox *box)
+{
+	if (box->gone)
+		return;
+	sandbox_uncount(box);
 	loop_cancel_timer(box->pool->loop, &box->overdue);
 	pool_tidy_soon(box->pool);
 	if (!box->occupant)
@@ -243,6 +251,7 @@ static int send_kill(struct sandbox *box)
 	if (!pool_tell(box, WIRE_KILL, NULL))
 		return -1;
 	box->killed = true;
+	box->pool->killing_count++;
 	if (box->state == SANDBOX_ENDING)
 		sandbox_close(box);
 	/* One that was empty ends without a word. */
@@ -299,8 +308,10 @@ static bool can_wait(const struct sandbox *box, uint64_t now)
 {
 	const struct pool *pool = box->pool;
 
-	return box->done_us && now < pool->calm_us && now < box->done_us + DONE_MAX_US &&
-	       !pool->queue_count;
+	if (!box->done_us)
+		return false;
+	return pace_holds_end(pool) ||
+	       (now < pool->calm_us && !pool->queue_count && now < box->done_us + DONE_MAX_US);
 }
 
 bool pool_send_orders(struct pool *pool)
