@@ -48,10 +48,21 @@ static bool check_escape(struct checker *c)
 	char *start = c->at - 1;
 	unsigned unit, low;
 
-	if (!*c->at || !strchr("\"\\/bfnrtu", *c->at))
-		return false;
-	if (*c->at++ != 'u')
+	switch (*c->at++) {
+	case '"':
+	case '\\':
+	case '/':
+	case 'b':
+	case 'f':
+	case 'n':
+	case 'r':
+	case 't':
 		return true;
+	case 'u':
+		break;
+	default:
+		return false;
+	}
 	if (!hex4(&unit, c->at))
 		return false;
 	c->at += 4;
@@ -252,11 +263,12 @@ char slice_kind(struct slice s)
 	return first == '-' || is_digit(first) ? '0' : first;
 }
 
+/* By hand: a text may be nothing but escapes, and each call of a function be for one of them. */
 static const char *skip_string(const char *at)
 {
-	at += 1 + strcspn(at + 1, "\"\\");
-	while (*at == '\\')
-		at += 2 + strcspn(at + 2, "\"\\");
+	for (at++; *at != '"'; at++)
+		if (*at == '\\')
+			at++;
 	return at + 1;
 }
 
@@ -343,12 +355,15 @@ static size_t encode(char ret[4], unsigned code)
 /* What the escape at *at stands for, which is behind it then; how many bytes that is. */
 static size_t decode(char ret[4], const char **at)
 {
-	static const char names[] = "bfnrt", means[] = "\b\f\n\r\t";
-	const char *escape = *at + 1, *name = strchr(names, *escape);
+	static const char means[128] = {
+		['b'] = '\b', ['f'] = '\f', ['n'] = '\n', ['r'] = '\r', ['t'] = '\t'
+	};
+	const char *escape = *at + 1;
 	unsigned unit = 0, low = 0;
 
 	if (*escape != 'u') {
-		ret[0] = name ? means[name - names] : *escape;
+		char meant = means[*escape & 0x7f];
+		ret[0] = meant ? meant : *escape;
 		*at += 2;
 		return 1;
 	}
@@ -370,12 +385,14 @@ void slice_text(struct buf *out, struct slice string)
 	while (at < end) {
 		const char *escape = memchr(at, '\\', (size_t)(end - at));
 		const char *plain_end = escape ? escape : end;
-		char meant[4];
+		char meant[256]; /* of several: they come in rows */
+		size_t len = 0;
 
 		buf_add(out, at, (size_t)(plain_end - at));
 		at = plain_end;
-		if (escape)
-			buf_add(out, meant, decode(meant, &at));
+		while (at < end && *at == '\\' && len + 4 <= sizeof(meant))
+			len += decode(meant + len, &at);
+		buf_add(out, meant, len);
 	}
 }
 

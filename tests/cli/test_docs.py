@@ -82,7 +82,8 @@ class Configuration(cli.Case):
         for section, after in (("server", "limits"), ("limits", "network")):
             part = page[page.index(".Ss %s\n" % section):page.index(".Ss %s\n" % after)]
             entries = dict(re.findall(r"^\.It Li ([\w-]+).*\n((?:(?!\.It|\.El).*\n)*)", part, re.M))
-            known = {row["key"].split(".")[1]: row for row in rows if row["key"].startswith(section)}
+            known = {row["key"].split(".")[1]: row for row in rows if row["key"].startswith(section) and
+                     row["key"].split(".")[1] not in ("quotas", "tenants")}  # which have parts of their own
             self.assertEqual(list(entries), list(known))
             for name, row in known.items():
                 if section == "server":
@@ -100,6 +101,7 @@ class Configuration(cli.Case):
                 with self.subTest(page=page, text=text):
                     for name in ("cert.pem", "key.pem"):
                         text = text.replace("/etc/vial/" + name, self.put(name))
+                    text = text.replace("/opt/python3.12/bin/python3", "/usr/bin/python3")  # in an odd place
                     done = self.vial("config", "check", self.put("vial.yaml", text))
                     self.assert_ok(done, "ok\n")
 

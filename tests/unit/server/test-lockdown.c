@@ -4,6 +4,8 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/eventfd.h>
@@ -45,8 +47,25 @@ static bool starts_nothing(void)
 	char *const argv[] = { (char *)"/bin/true", NULL };
 
 	return is_refused(execv(argv[0], argv)) && is_refused(fork()) &&
-	       is_refused(syscall(SYS_clone3, NULL, 0)) && is_refused(kill(getppid(), 0)) &&
-	       is_refused(syscall(SYS_ptrace, 0, 0, 0, 0));
+	       is_refused(syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0)) &&
+	       is_refused(syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0)) &&
+	       syscall(SYS_clone3, NULL, 0) < 0 && errno == ENOSYS && /* libc has another way */
+	       is_refused(kill(getppid(), 0)) && is_refused(syscall(SYS_ptrace, 0, 0, 0, 0));
+}
+
+static void *answer(void *arg)
+{
+	return arg;
+}
+
+static bool has_threads(void)
+{
+	void *answered = NULL;
+	pthread_t thread;
+	int asked;
+
+	return pthread_create(&thread, NULL, answer, &asked) == 0 &&
+	       pthread_join(thread, &answered) == 0 && answered == &asked;
 }
 
 static bool reaches_nothing(void)
@@ -97,6 +116,11 @@ static bool serves_what_it_has(void)
 TEST(a_locked_in_server_starts_nothing)
 {
 	CHECK_INT(locked_in(starts_nothing), 0);
+}
+
+TEST(a_locked_in_server_has_threads)
+{
+	CHECK_INT(locked_in(has_threads), 0);
 }
 
 TEST(a_locked_in_server_reaches_nothing)
