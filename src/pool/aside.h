@@ -6,8 +6,9 @@
  * which another thread of the guest's has not let go, say, because it takes gigabytes of page
  * tables down.  O_NONBLOCK does not help: that lock is always waited for, by close(), too.
  * Terminals have such locks as well.  Where there is one task in a sandbox, it cannot be in the
- * middle of a write and do something else, so most guests are read from the loop
- * (sandbox_is_alone()); what is to be done with the pipes of others is an errand.
+ * middle of a write and do something else (splice() and sendfile() could: the filter has neither),
+ * so most guests are read from the loop (sandbox_is_alone()); what is to be done with the pipes of
+ * others is an errand.
  *
  * Only the loop's thread calls these.  An errand has descriptors of its own: those of whoever sent
  * it may be closed meanwhile.

@@ -15,10 +15,10 @@ void run_close_stdin(struct run *run)
 bool run_feed(struct run *run)
 {
 	const struct vial_job *job = run->job;
-	size_t len = run->compiling ? 0 : job->stdin_len;
 
-	while (run->in_sent < len) {
-		ssize_t n = write(run->in.fd, job->stdin_bytes + run->in_sent, len - run->in_sent);
+	while (run->in_sent < job->stdin_len) {
+		ssize_t n = write(run->in.fd, job->stdin_bytes + run->in_sent,
+				  job->stdin_len - run->in_sent);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)

@@ -398,7 +398,8 @@ static bool fetch(struct run *run)
 	return true;
 }
 
-static bool is_fetched(struct run *run)
+/* ... where it could hold us up.  False: read it here. */
+static bool fetch_instead(struct run *run)
 {
 	return !sandbox_is_alone(run->occupant.box) && fetch(run);
 }
@@ -408,7 +409,7 @@ static void on_stdout(struct watch *w, uint32_t events)
 	struct run *run = holder_of(w, struct run, out);
 
 	(void)events;
-	if (is_fetched(run))
+	if (fetch_instead(run))
 		return;
 	drain(run, w, READS_AT_ONCE);
 	end_if_drained(run);
@@ -419,7 +420,7 @@ static void on_stderr(struct watch *w, uint32_t events)
 	struct run *run = holder_of(w, struct run, err);
 
 	(void)events;
-	if (is_fetched(run))
+	if (fetch_instead(run))
 		return;
 	drain(run, w, READS_AT_ONCE);
 	if (!run->has_done || run->phase != PHASE_RUNNING || !on_done(run))
@@ -542,7 +543,7 @@ static void on_ended(struct occupant *t, const struct wire_ended *ended, bool is
 			break;
 		}
 		/* Its sandbox is kept, and will say no more: what is there now must do. */
-		if (!run->is_read && is_fetched(run)) {
+		if (!run->is_read && fetch_instead(run)) {
 			run->phase = PHASE_DRAINING;
 			break;
 		}
