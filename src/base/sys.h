@@ -13,6 +13,7 @@
 #include <linux/landlock.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -159,4 +160,19 @@ static inline int sys_setresgid(gid_t id)
 static inline int sys_setgroups(size_t n, const gid_t *groups)
 {
 	return (int)syscall(SYS_setgroups, n, groups);
+}
+
+/* For whoever works ahead of others, or clears away after them: it will interrupt nobody who runs
+ * just because it woke up. */
+static inline void sys_stand_back(void)
+{
+	if (sched_getscheduler(0) == SCHED_OTHER)
+		(void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });
+}
+
+/* A guest, whose makers stood back, is like others again. */
+static inline void sys_stand_up(void)
+{
+	if (sched_getscheduler(0) == SCHED_BATCH)
+		(void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
 }

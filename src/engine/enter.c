@@ -46,6 +46,13 @@ static int new_session(struct enter *in, struct err *e)
 	return SYS(sigprocmask, SIG_SETMASK, &none, NULL) < 0 ? err_sys(e, "sigmask") : 0;
 }
 
+static int stand_up(struct enter *in, struct err *e)
+{
+	(void)in, (void)e;
+	sys_stand_up();
+	return 0;
+}
+
 static int enter_cgroup(struct enter *in, struct err *e)
 {
 	if (!in->guest->entry_count && !in->guest->cgroup)
@@ -147,11 +154,13 @@ struct step {
 
 static const struct step guest_steps[] = {
 	{ "session", new_session }, /* no controlling terminal, no inherited signals */
+	{ "policy", stand_up },
 	{ "cgroup", enter_cgroup }, /* first, so that all that follows is accounted */
 	{ "ids", become_guest },    /* while we may */
 	{ "caps", drop_caps },      /* none left, none to regain */
-	{ "cwd", change_dir },       { "landlock", restrict_files }, /* needs no_new_privs */
-	{ "fds", arrange_fds },      /* nothing of the keeper's leaks */
+	{ "cwd", change_dir },
+	{ "landlock", restrict_files }, /* needs no_new_privs */
+	{ "fds", arrange_fds },         /* nothing of the keeper's leaks */
 	{ "rlimit", set_rlimits },   /* hard limits, after the last descriptor of ours was opened */
 	{ "seccomp", filter_calls }, /* it forbids the calls used above */
 	{ "gate", await_seal },      /* last: what is behind us must be closed */
@@ -160,10 +169,9 @@ static const struct step guest_steps[] = {
 
 /* The same without namespaces: init was sealed before it forked us (bare.c). */
 static const struct step bare_steps[] = {
-	{ "session", new_session },  { "caps", drop_held_caps },
-	{ "cwd", change_dir },       { "landlock", restrict_files },
-	{ "fds", arrange_fds },      { "rlimit", set_rlimits },
-	{ "seccomp", filter_calls }, { 0 },
+	{ "session", new_session }, { "policy", stand_up },         { "caps", drop_held_caps },
+	{ "cwd", change_dir },      { "landlock", restrict_files }, { "fds", arrange_fds },
+	{ "rlimit", set_rlimits },  { "seccomp", filter_calls },    { 0 },
 };
 
 /* A process of ours that works inside a nest: its power ends at that nest's user namespace. */

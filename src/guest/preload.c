@@ -13,6 +13,7 @@
  */
 #include "base/message.h"
 #include "base/own.h"
+#include "base/sys.h"
 #include "engine/zygote.h"
 #include "guest/call.h"
 #include "guest/go.h"
@@ -260,6 +261,7 @@ __attribute__((visibility("default"))) pid_t fork(void)
 	if (is_rehearsal(real, false) || (session && is_rehearsal(real, true)))
 		return 0;
 	note_own_fds();
+	sys_stand_back();
 	bool is_live = serve(BOX_CONTROL_FD);
 	replace_own_fds();
 	pages_make_ready(&pages[is_live]);
@@ -282,7 +284,9 @@ static void say_done(int status)
 	memcpy(word, key, GO_KEY_LEN);
 	(void)!write(STDERR_FILENO, word, sizeof(word));
 	/* To take a process down is more work than most programs are, and whoever waits for this
-	 * one may have another at once: we are killed when there is time for it. */
+	 * one may have another at once: we are killed when there is time for it, and interrupt
+	 * nobody then. */
+	sys_stand_back();
 	(void)nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
 }
 

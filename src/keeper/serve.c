@@ -94,6 +94,21 @@ static char **server_words(const struct serve *s)
 	return words;
 }
 
+/*
+ * Everybody waits for it, and it is soon done: before guests, and before what makes more of them.
+ * Where the kernel weighs sessions first, and processes only within one (autogroup), it must have
+ * one of its own for that to be so.  An ordinary user may not ask for either.
+ */
+static void come_first(void)
+{
+	(void)setpriority(PRIO_PROCESS, 0, SERVER_NICE);
+	if (setsid() < 0)
+		return;
+	auto_close int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0)
+		(void)dprintf(fd, "%d", SERVER_NICE);
+}
+
 _Noreturn static void become_server(struct serve *s, int channel, const char *path)
 {
 	int fds[2 + SOCKETS_MAX], count = 0;
@@ -113,9 +128,7 @@ _Noreturn static void become_server(struct serve *s, int channel, const char *pa
 			_exit(125);
 	(void)close_range((unsigned)(SERVER_FIRST_FD + count), UINT_MAX, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* its channel ends, too: this is only faster */
-	/* Everybody waits for it, and it is soon done: before guests, and before what makes more of
-	 * them.  An ordinary user may not ask for that. */
-	(void)setpriority(PRIO_PROCESS, 0, SERVER_NICE);
+	come_first();
 	if (words)
 		(void)execv(path, words);
 	(void)fprintf(stderr, "vial: %s: %s\n", path, strerror(errno));

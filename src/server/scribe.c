@@ -361,6 +361,8 @@ _Noreturn static void scribe_main(int channel, const struct scribe_options *opti
 
 	(void)prctl(PR_SET_NAME, "vial-scribe");
 	(void)setpriority(PRIO_PROCESS, 0, 0); /* the server's is for those who wait */
+	(void)setsid();                        /* as is its session's */
+	sys_stand_back();
 	for (int i = 0; i < JOURNALS; i++) {
 		s.journals[i].fd = openat(options->dir, journal_names[i],
 					  O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -37,6 +37,11 @@ class Case(sessions.Case):
 
 
 class State(Case):
+    def test_branches_are_scheduled_as_their_session_is(self):
+        session = self.open()
+        code = "__import__('os').sched_getscheduler(0)"
+        self.assertEqual([self.value(each, code) for each in [session, *self.fork(session, 1)]], [0, 0])
+
     def test_branches_go_on_where_the_session_was(self):
         session = self.open(limits=LIMITS)
         self.step(session, "x = [1, 2]; f = open('f', 'w+'); f.write('abc'); f.flush()")

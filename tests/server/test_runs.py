@@ -1,6 +1,7 @@
 """Runs over HTTP: results, streams, clients that go, many at once."""
 import base64
 import json
+import os
 import subprocess
 import threading
 import time
@@ -53,6 +54,15 @@ class Results(daemon.Case):
         self.assertEqual(self.same("echo hi >&2; exit 4", "bash")["stderr"], "hi\n")
         self.same("import os; os.kill(os.getpid(), 11)")
         self.same("open('made', 'w').write('x' * 10)")
+
+    def test_guests_are_scheduled_as_others_are(self):
+        """The keeper, and all that makes them, stand back for those who run."""
+        with open(f"/proc/{self.daemon.process.pid}/sched", encoding="ascii") as file:
+            self.assertRegex(file.read(), rf"policy\s*:\s*{os.SCHED_BATCH}\n")
+        for language in ("python", "bash"):
+            self.assertRegex(self.same("import subprocess as s; print(s.getoutput('grep policy /proc/self/sched'))"
+                                       if language == "python" else "grep policy /proc/self/sched",
+                                       language)["stdout"], rf"policy\s*:\s*{os.SCHED_OTHER}\n")
 
     def test_streams_have_names(self):
         for language, code in (("python", "open('/dev/stdout', 'w').write(open('/dev/stdin').read())"),
