@@ -447,11 +447,19 @@ static void prepare_end(void)
 		patch_out(&at_finalize);
 }
 
+void python_loading(void)
+{
+	if (!python_find())
+		return;
+	python_set_arenas();
+	python_note_first();
+}
+
 int python_prepare(void)
 {
 	if (!python_find())
 		return 0;
-	python_set_arenas();
+	python_end_loading();
 	int prepared = python_find_generator() ? CALL_RENEWS : 0;
 	if (!python_note_loaded())
 		return prepared;

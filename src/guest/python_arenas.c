@@ -5,6 +5,7 @@
  * session with a large heap costs.  CPython takes memory by the arena, 1 MiB or less each, which
  * no huge page fits.  From some 16 MiB on it is given parts of larger pieces instead.  A program
  * that needs less has what it would have without us: small pages, and no more than it touches.
+ * What a zygote loads lies in such pieces from the first, since it is forked for every guest.
  */
 #include "guest/python_impl.h"
 
@@ -23,6 +24,7 @@ static struct piece {
 	uint64_t taken; /* a bit for each part */
 } pieces[PIECES_MAX];
 static size_t piece_count, small_bytes;
+static bool is_loading;
 static size_t open_piece; /* where there may be a part left */
 static struct python_arenas before;
 static atomic_flag is_busy = ATOMIC_FLAG_INIT; /* interpreters with locks of their own */
@@ -95,7 +97,7 @@ static void *take(void *context, size_t size)
 	if (size < PIECE / PARTS_MAX || size > PIECE || (size & (size - 1)))
 		return before.take(before.context, size);
 	lock();
-	if (small_bytes < SMALL_BYTES)
+	if (!is_loading && small_bytes < SMALL_BYTES)
 		small_bytes += size;
 	else
 		part = take_part(size);
@@ -143,6 +145,12 @@ void python_set_arenas(void)
 
 	if (before.take)
 		return;
+	is_loading = true;
 	py.PyObject_GetArenaAllocator(&before);
 	py.PyObject_SetArenaAllocator(&ours);
+}
+
+void python_end_loading(void)
+{
+	is_loading = false;
 }

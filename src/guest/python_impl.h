@@ -31,7 +31,8 @@ extern struct python py;
 bool python_find(void); /* whether this process is one */
 
 /* python_arenas.c */
-void python_set_arenas(void);
+void python_set_arenas(void);  /* before a zygote loads its modules */
+void python_end_loading(void); /* after that */
 
 /* python_name.c */
 void python_find_name(void); /* where it keeps what it will run */
@@ -40,7 +41,8 @@ void python_find_name(void); /* where it keeps what it will run */
 bool python_find_generator(void); /* in the zygote: whether python_renew() can do it */
 
 /* python_plain.c */
-bool python_note_loaded(void); /* what was loaded since python_loading() */
+void python_note_first(void);  /* what is loaded in any Python */
+bool python_note_loaded(void); /* what was loaded since then */
 /* No file here would be imported in the place of one of those.  `is_empty`: there is none. */
 bool python_hides_none(bool is_empty);
 /* A fresh interpreter would run it just the same.  `is_alone`: there is no other file beside it. */

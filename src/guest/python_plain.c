@@ -54,10 +54,9 @@ static bool note(struct names *ret, const struct names *but)
 	return ret->items;
 }
 
-void python_loading(void)
+void python_note_first(void)
 {
-	if (python_find())
-		(void)note(&before, NULL);
+	(void)note(&before, NULL);
 }
 
 bool python_note_loaded(void)

@@ -3,7 +3,7 @@
  * text - an interpreter's own code, in as few pieces as can be.
  *
  * A library is mapped in five pieces, and an interpreter with pandas has a thousand of them: each
- * is copied at a fork and taken down at an end.  Two of five can be had for nothing.
+ * is copied at a fork and taken down at an end.  Three of five can be had for nothing.
  *
  * Code is mapped from its file, page by page, and a fork does not take that along: each guest
  * faults it in again, a few pages at a time, and lets go of a thousand of them at its end.  And
