@@ -170,7 +170,7 @@ static inline void sys_stand_back(void)
 		(void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });
 }
 
-/* A guest, whose makers stood back, is like others again. */
+/* Guests, and who works while others wait: like others again, though their makers stood back. */
 static inline void sys_stand_up(void)
 {
 	if (sched_getscheduler(0) == SCHED_BATCH)

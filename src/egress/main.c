@@ -90,6 +90,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	uid_t uid = (uid_t)strtoul(argv[1], NULL, 10);
+	sys_stand_up(); /* guests wait for it */
 	if (limit(&e) < 0 ||
 	    proxy_create(&proxy, EGRESS_CHANNEL_FD, argv[2][0] ? argv[2] : NULL, &e) < 0 ||
 	    lock_in(uid, &e) < 0 || proxy_serve(proxy, &e) < 0) {

@@ -35,6 +35,8 @@ static int new_session(struct enter *in, struct err *e)
 
 	if (SYS(setsid) < 0)
 		return err_sys(e, "setsid");
+	if (in->guest->stands_up)
+		sys_stand_up();
 	if (in->guest->keeps_signals)
 		return 0;
 	/* What the keeper ignores or blocks is its own business. */
@@ -44,13 +46,6 @@ static int new_session(struct enter *in, struct err *e)
 				      sizeof(by_default.mask));
 	(void)sigemptyset(&none);
 	return SYS(sigprocmask, SIG_SETMASK, &none, NULL) < 0 ? err_sys(e, "sigmask") : 0;
-}
-
-static int stand_up(struct enter *in, struct err *e)
-{
-	(void)in, (void)e;
-	sys_stand_up();
-	return 0;
 }
 
 static int enter_cgroup(struct enter *in, struct err *e)
@@ -154,7 +149,6 @@ struct step {
 
 static const struct step guest_steps[] = {
 	{ "session", new_session }, /* no controlling terminal, no inherited signals */
-	{ "policy", stand_up },
 	{ "cgroup", enter_cgroup }, /* first, so that all that follows is accounted */
 	{ "ids", become_guest },    /* while we may */
 	{ "caps", drop_caps },      /* none left, none to regain */
@@ -169,9 +163,10 @@ static const struct step guest_steps[] = {
 
 /* The same without namespaces: init was sealed before it forked us (bare.c). */
 static const struct step bare_steps[] = {
-	{ "session", new_session }, { "policy", stand_up },         { "caps", drop_held_caps },
-	{ "cwd", change_dir },      { "landlock", restrict_files }, { "fds", arrange_fds },
-	{ "rlimit", set_rlimits },  { "seccomp", filter_calls },    { 0 },
+	{ "session", new_session },  { "caps", drop_held_caps },
+	{ "cwd", change_dir },       { "landlock", restrict_files },
+	{ "fds", arrange_fds },      { "rlimit", set_rlimits },
+	{ "seccomp", filter_calls }, { 0 },
 };
 
 /* A process of ours that works inside a nest: its power ends at that nest's user namespace. */

@@ -129,6 +129,7 @@ struct guest_spec {
 	int control_fd;          /* a socket that becomes BOX_CONTROL_FD; 0: none */
 	bool control_survives;   /* ... and an exec */
 	bool keeps_signals;      /* what it catches and ignores is its own already */
+	bool stands_up;          /* its makers stood back (base/sys.h) */
 	bool will_exec;          /* later than at once, as with `argv` */
 	bool is_bare;            /* its box is */
 	uint64_t other_processes; /* of its uid, and in no namespace of their own */

@@ -95,6 +95,7 @@ static void enter(const struct order *order, const int *fds)
 		.control_survives = order->is_parked,
 		.will_exec = order->will_exec,
 		.keeps_signals = true,
+		.stands_up = true,
 	};
 	/* The stem, whose guests become other programs, has no filter that stays. */
 	if (order->is_filtered)

@@ -261,7 +261,6 @@ __attribute__((visibility("default"))) pid_t fork(void)
 	if (is_rehearsal(real, false) || (session && is_rehearsal(real, true)))
 		return 0;
 	note_own_fds();
-	sys_stand_back();
 	bool is_live = serve(BOX_CONTROL_FD);
 	replace_own_fds();
 	pages_make_ready(&pages[is_live]);

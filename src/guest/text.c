@@ -16,16 +16,11 @@ enum {
 #define MADV_COLLAPSE 25
 #endif
 
-struct mapping { /* of a file, and private */
-	uintptr_t start, end;
-	unsigned long inode;
-	char access[5];
-};
-
 struct run { /* mappings side by side of one file, none of which can be written to */
 	uintptr_t start, end;
 	unsigned long inode;
 	bool has_code, ends_in_code;
+	bool is_before_data;
 };
 
 static uintptr_t first_huge(uintptr_t at)
@@ -33,29 +28,29 @@ static uintptr_t first_huge(uintptr_t at)
 	return (at + HUGE - 1) & ~(uintptr_t)(HUGE - 1);
 }
 
-static bool read_line(struct mapping *ret, const char *line)
+/* Of a file, and private. */
+static bool read_line(struct run *ret, bool *ret_is_data, const char *line)
 {
-	return sscanf(line, "%lx-%lx %4s %*s %*s %lu", &ret->start, &ret->end, ret->access,
-		      &ret->inode) == 4 &&
-	       ret->inode && ret->access[0] == 'r' && ret->access[3] == 'p';
+	char access[5];
+
+	*ret = (struct run){ 0 };
+	if (sscanf(line, "%lx-%lx %4s %*s %*s %lu", &ret->start, &ret->end, access, &ret->inode) !=
+	    4)
+		return false;
+	ret->has_code = ret->ends_in_code = access[2] == 'x';
+	*ret_is_data = access[1] == 'w';
+	return ret->inode && access[0] == 'r' && access[3] == 'p';
 }
 
-static bool start_run(struct run *ret, const char *line)
+static bool is_beside(const struct run *last, const struct run *now)
 {
-	struct mapping m;
-
-	if (!read_line(&m, line) || m.access[1] != '-')
-		return false;
-	bool is_code = m.access[2] == 'x';
-	*ret = (struct run){ m.start, m.end, m.inode, is_code, is_code };
-	return true;
+	return last && last->end == now->start && last->inode == now->inode;
 }
 
 /* What is read-only twice over is code's constants, and then data that was written once. */
 static bool is_next(const struct run *last, const struct run *now)
 {
-	return last && last->end == now->start && last->inode == now->inode &&
-	       (last->ends_in_code || now->ends_in_code);
+	return is_beside(last, now) && (last->ends_in_code || now->ends_in_code);
 }
 
 static size_t find_runs(struct run ret[RUNS_MAX])
@@ -64,9 +59,14 @@ static size_t find_runs(struct run ret[RUNS_MAX])
 	struct run now, *last = NULL;
 	size_t count = 0;
 	char line[512];
+	bool is_data;
 
 	while (maps && count < RUNS_MAX && fgets(line, sizeof(line), maps)) {
-		if (!start_run(&now, line)) {
+		if (!read_line(&now, &is_data, line)) {
+			last = NULL;
+		} else if (is_data) {
+			if (is_beside(last, &now))
+				last->is_before_data = true;
 			last = NULL;
 		} else if (is_next(last, &now)) {
 			last->end = now.end;
@@ -80,36 +80,6 @@ static size_t find_runs(struct run ret[RUNS_MAX])
 	if (maps)
 		(void)fclose(maps);
 	return count;
-}
-
-/*
- * What a library writes once, when it is linked, lies before what it writes always; it is made
- * read-only then, which makes two mappings of one, both with pages of their own: those are what a
- * mapping costs most for.  It keeps a faulty program from damaging itself in one way of many, and
- * nobody from anything else.
- */
-static void join_data(void)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	struct mapping constants[RUNS_MAX], last = { 0 }, now;
-	size_t count = 0;
-	char line[512];
-
-	while (maps && count < RUNS_MAX && fgets(line, sizeof(line), maps)) {
-		if (!read_line(&now, line)) {
-			last.inode = 0;
-			continue;
-		}
-		if (last.inode == now.inode && last.end == now.start &&
-		    strcmp(last.access, "r--p") == 0 && strcmp(now.access, "rw-p") == 0)
-			constants[count++] = last;
-		last = now;
-	}
-	if (maps)
-		(void)fclose(maps);
-	for (size_t i = 0; i < count; i++)
-		(void)mprotect((void *)constants[i].start, constants[i].end - constants[i].start,
-			       PROT_READ | PROT_WRITE);
 }
 
 static void move_to_huge_pages(uintptr_t start, size_t len)
@@ -127,16 +97,27 @@ static void move_to_huge_pages(uintptr_t start, size_t len)
 	(void)munmap(all, room);
 }
 
+/*
+ * What a library writes once, when it is linked, lies before what it writes always; then it is made
+ * read-only, which makes two mappings of one, both with pages of their own: those are what a
+ * mapping costs most for.  It keeps a faulty program from damaging itself in one way of many, and
+ * nobody from anything else.
+ */
+static void join_data(const struct run *run)
+{
+	(void)mprotect((void *)run->start, run->end - run->start, PROT_READ | PROT_WRITE);
+}
+
 void text_gather(void)
 {
 	struct run runs[RUNS_MAX];
 	size_t count = find_runs(runs), copied = 0;
 
-	join_data();
-
 	for (size_t i = 0; i < count; i++) {
 		const struct run *run = &runs[i];
 		uintptr_t start = first_huge(run->start), end = run->end & ~(uintptr_t)(HUGE - 1);
+		if (!run->has_code && run->is_before_data)
+			join_data(run);
 		/* Constants become executable with the code between them, which makes one mapping
 		 * of three.  To those who run here that gives nothing that they could not have. */
 		if (!run->has_code ||

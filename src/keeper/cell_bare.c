@@ -87,6 +87,7 @@ int bare_order_guest(struct cell *cell, struct err *e)
 		.seccomp = plan_filter(&b->plan, cell->keeper->host),
 		.will_exec = true,
 		.is_bare = true,
+		.stands_up = true,
 		/* Others begin after it does: an init and a guest each. */
 		.other_processes = 2 * cell->keeper->sandboxes_max,
 	};

@@ -118,6 +118,7 @@ _Noreturn static void filer(const struct keeper *k, int socket, int workspace, u
 #else
 	(void)memory;
 #endif
+	sys_stand_up(); /* somebody waits for it */
 	filer_prepare();
 	if (fds_close_except(0, keep, 2, &e) < 0 || confine(k, workspace, &e) < 0)
 		_exit(125);

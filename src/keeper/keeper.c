@@ -164,7 +164,7 @@ int keeper_run(struct keeper *k, struct err *e)
 	k->grafter = k->grafter_channel = -1;
 	k->server_watch = (struct watch){ .fd = k->server, .on_ready = on_server };
 	socket_memory_begin(k);
-	sys_stand_back(); /* and with us all that we start, but for guests */
+	sys_stand_back(); /* and with us whatever makes sandboxes */
 	int ran = loop_watch(k->loop, &k->server_watch, EPOLLIN, e) < 0
 			  ? -1
 			  : loop_run(k->loop, e);

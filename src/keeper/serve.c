@@ -97,7 +97,8 @@ static char **server_words(const struct serve *s)
 /*
  * Everybody waits for it, and it is soon done: before guests, and before what makes more of them.
  * Where the kernel weighs sessions first, and processes only within one (autogroup), it must have
- * one of its own for that to be so.  An ordinary user may not ask for either.
+ * one of its own for that to be so; nor is it for the server what a terminal says to us, which
+ * would be told twice.  An ordinary user may not ask for priorities.
  */
 static void come_first(void)
 {

@@ -134,6 +134,11 @@ class Ending(unittest.TestCase):
         self.assertEqual(self.daemon.process.wait(daemon.PATIENCE_S), 0)
         self.assert_all_gone(self.server)
 
+    def test_what_a_terminal_says_is_said_once(self):
+        """Ctrl-C goes to all of a process group; a second one would end what is under way."""
+        self.assertNotEqual(os.getpgid(self.server), os.getpgid(self.daemon.process.pid))
+        self.assertEqual(os.getsid(self.server), self.server)
+
     def test_what_does_not_finish_is_cancelled_and_told_of(self):
         self.daemon.close()
         self.daemon = daemon.Daemon("--set", "drain_grace=500ms")
