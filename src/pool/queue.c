@@ -75,12 +75,16 @@ bool pool_share_is_full(const struct pool *pool, const struct share *share)
 	       share->waiting_count >= free_places + now;
 }
 
+/* What a share was let in for because it could be had at once, another may have had: whoever has
+ * nothing waiting finds a place all the same. */
 bool queue_has_room(const struct pool *pool, const struct share *share)
 {
 	unsigned waiting = pool->queue_count - pool->ordered_count;
 
-	return waiting < pool->options.queue_max + at_once(pool, share) &&
-	       !pool_share_is_full(pool, share);
+	if (pool_share_is_full(pool, share))
+		return false;
+	return waiting < pool->options.queue_max + at_once(pool, share) ||
+	       (pool->options.queue_max && !share->waiting_count && has_few(pool, share));
 }
 
 /* ---- coming and going ------------------------------------------------------------------- */

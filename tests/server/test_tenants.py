@@ -364,7 +364,8 @@ class Crowds(Case):
         self.assertTrue(wait_until(lambda: crowd.count(429) > 0), crowd.statuses)
         before = crowd.count()
         for _ in range(20): # one after the other, each with a turn of its own
-            self.assertEqual(self.as_(few, "POST", "/v1/runs", run_of("print(1)"))[0], 200)
+            status, answer, _ = self.as_(few, "POST", "/v1/runs", run_of("print(1)"))
+            self.assertEqual(status, 200, answer)
         passed = crowd.count() - before
         self.assertTrue(crowd.end())
         self.assertEqual(crowd.bad, [])

@@ -94,6 +94,29 @@ TEST(one_share_leaves_places_in_the_queue)
 	CHECK_INT(p.greedy.runs, 0);
 }
 
+TEST(whoever_has_nothing_waiting_finds_a_place)
+{
+	auto_bench struct bench b;
+	struct pool_options options = { .armed_min = 0, .boxes_max = 8, .queue_max = 2 };
+	struct share late = { .weight = 1, .queue_max = UINT_MAX };
+	struct told many[32], few[2], one;
+	struct pair p;
+	size_t count = 0;
+
+	OPEN(&b, &options);
+	share_pool(&b, &p);
+	pool_add_share(b.pool, &late);
+	b.share = &p.greedy;
+	while (count < 31 && start_code(&many[count], &b, ENV_SH, "echo hi\n") == 0)
+		count++;
+	CHECK_INT(count, 8); /* all that can be had at once, in one moment */
+	CHECK_RUN(start_many(few, 2, &b, &p.modest, "echo hi\n"));
+	CHECK_RUN(start_many(&one, 1, &b, &late, "echo hi\n"));
+	CHECK_RUN(serve(&b, 30000));
+	CHECK_RESULT(one);
+	CHECK_INT(p.greedy.runs + p.modest.runs + late.runs, 0);
+}
+
 TEST(a_share_has_a_bound_of_its_own)
 {
 	auto_bench struct bench b;
