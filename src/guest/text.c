@@ -116,12 +116,14 @@ void text_gather(void)
 	for (size_t i = 0; i < count; i++) {
 		const struct run *run = &runs[i];
 		uintptr_t start = first_huge(run->start), end = run->end & ~(uintptr_t)(HUGE - 1);
-		if (!run->has_code && run->is_before_data)
-			join_data(run);
+		if (!run->has_code) {
+			if (run->is_before_data)
+				join_data(run);
+			continue;
+		}
 		/* Constants become executable with the code between them, which makes one mapping
 		 * of three.  To those who run here that gives nothing that they could not have. */
-		if (!run->has_code ||
-		    mprotect((void *)run->start, run->end - run->start, PROT_READ | PROT_EXEC) < 0)
+		if (mprotect((void *)run->start, run->end - run->start, PROT_READ | PROT_EXEC) < 0)
 			continue;
 		if (start < end && end - start <= COPIED_MAX - copied) {
 			copied += end - start;

@@ -24,7 +24,8 @@ struct pool;
 struct pool_options {
 	unsigned armed_min;   /* per environment: kept ready */
 	unsigned boxes_max;   /* sandboxes at once, over all environments */
-	unsigned queue_max;   /* runs waiting for one; more are refused with ERR_BUSY */
+	/* Runs waiting for one; more are refused with ERR_BUSY, but for one of each share. */
+	unsigned queue_max;
 	/* A connection of a guest that may reach hosts was ruled on, or is over; may be NULL.  For
 	 * a log: it calls nothing of the pool's.  `id` is as run_id() and live_id() have it. */
 	void (*on_egress)(const struct egress_event *event, uint64_t id, void *arg);

@@ -135,9 +135,15 @@ class Ending(unittest.TestCase):
         self.assert_all_gone(self.server)
 
     def test_what_a_terminal_says_is_said_once(self):
-        """Ctrl-C goes to all of a process group; a second one would end what is under way."""
-        self.assertNotEqual(os.getpgid(self.server), os.getpgid(self.daemon.process.pid))
-        self.assertEqual(os.getsid(self.server), self.server)
+        """Ctrl-C goes to all of a process group; what is told twice would end what is under way."""
+        thread, answers = self.run_in_thread("import time; time.sleep(1); print('finished')")
+        keeper = self.daemon.process.pid
+        for pid in (keeper, self.server):
+            if os.getpgid(pid) == os.getpgid(keeper):
+                os.kill(pid, signal.SIGINT)
+        thread.join()
+        self.assertEqual(answers[0][1]["result"]["stdout"], "finished\n")
+        self.assertEqual(self.daemon.process.wait(daemon.PATIENCE_S), 0)
 
     def test_what_does_not_finish_is_cancelled_and_told_of(self):
         self.daemon.close()
