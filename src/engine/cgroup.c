@@ -625,16 +625,22 @@ static int open_reading(struct cgroup *cg, size_t i)
 {
 	const struct cgroup_reading *row = &cg->host->ops->readings[i];
 
-	if (cg->reading_fds[i] < 0)
-		cg->reading_fds[i] = SYS(openat, dir_of(cg, row->controller), row->file,
-					 O_RDONLY | O_CLOEXEC);
-	return cg->reading_fds[i];
+	int *fd = &cg->reading_fds[i];
+
+	if (*fd == -1) {
+		*fd = SYS(openat, dir_of(cg, row->controller), row->file, O_RDONLY | O_CLOEXEC);
+		if (*fd < 0 && errno == ENOENT && row->need == IF_PRESENT)
+			*fd = CGROUP_NO_READING;
+	}
+	return *fd;
 }
 
 int cgroup_view(struct cgroup **ret, struct cgroup_host *host, const int *dir_fds, size_t count,
 		struct err *e)
 {
 	struct cgroup *cg = count == host->tree_count ? group_new(host, 0, "-view", e) : NULL;
+	struct cgroup_usage unused;
+	struct err ignored;
 
 	if (!cg) {
 		for (size_t i = 0; i < count; i++)
@@ -644,11 +650,8 @@ int cgroup_view(struct cgroup **ret, struct cgroup_host *host, const int *dir_fd
 	}
 	cg->is_view = true;
 	memcpy(cg->dir_fds, dir_fds, count * sizeof(*dir_fds));
-	/* Now rather than when somebody waits for the figures. */
-	for (size_t i = 0; host->ops->readings[i].file; i++)
-		if (!host->ops->readings[i].controller ||
-		    (host->controllers & host->ops->readings[i].controller))
-			(void)open_reading(cg, i);
+	/* Opens what is read at the end, now rather than when somebody waits for the figures. */
+	(void)!cgroup_usage_alive(&unused, cg, &ignored);
 	*ret = cg;
 	return 0;
 }
@@ -705,11 +708,9 @@ static int take_reading(struct cgroup_usage *usage, struct cgroup *cg, size_t i,
 	uint64_t value;
 
 	ssize_t n = fd < 0 ? -1 : SYS(pread, fd, text, sizeof(text) - 1, 0);
-	if (n < 0) {
-		if (fd < 0 && row->need == IF_PRESENT && errno == ENOENT)
-			return 0;
-		return err_sys(e, "cgroup %s: %s", cg->name, row->file);
-	}
+	if (n < 0)
+		return fd == CGROUP_NO_READING ? 0
+					       : err_sys(e, "cgroup %s: %s", cg->name, row->file);
 	text[n] = '\0';
 	if (!row->key)
 		value = strtoull(text, NULL, 10);
@@ -719,53 +720,76 @@ static int take_reading(struct cgroup_usage *usage, struct cgroup *cg, size_t i,
 	return 0;
 }
 
-static bool is_compared(const struct cgroup_reading *row)
+/* What nobody counts here stays as it is. */
+static int read_account(struct cgroup_usage *usage, struct cgroup *cg, size_t i, struct err *e)
 {
-	return row->offset == offsetof(struct cgroup_usage, cpu_us) ||
-	       row->offset == offsetof(struct cgroup_usage, oom_kills);
+	unsigned controller = cg->host->ops->readings[i].controller;
+
+	return !controller || (cg->host->controllers & controller) ? take_reading(usage, cg, i, e)
+								   : 0;
 }
 
-static int take_readings(struct cgroup_usage *ret, struct cgroup *cg, bool all, struct err *e)
+/* Only that member of it. */
+static int read_member(struct cgroup_usage *usage, struct cgroup *cg, size_t offset, struct err *e)
 {
-	const struct cgroup_host *host = cg->host;
-	const struct cgroup_reading *rows = host->ops->readings;
+	const struct cgroup_reading *rows = cg->host->ops->readings;
+
+	for (size_t i = 0; rows[i].file; i++)
+		if (rows[i].offset == offset)
+			return read_account(usage, cg, i, e);
+	return 0;
+}
+
+#define READ(usage, cg, member, e) read_member(usage, cg, offsetof(struct cgroup_usage, member), e)
+
+int cgroup_usage(struct cgroup_usage *ret, struct cgroup *cg, struct err *e)
+{
 	struct cgroup_usage usage = { 0 };
 
-	for (size_t i = 0; rows[i].file; i++) {
-		if ((rows[i].controller && !(host->controllers & rows[i].controller)) ||
-		    (!all && !is_compared(&rows[i])))
-			continue;
-		if (take_reading(&usage, cg, i, e) < 0)
+	/* Before reading: what happens from now on makes the descriptor ready again. */
+	if (cg->oom_fd >= 0)
+		cg->host->ops->rearm(cg);
+	for (size_t i = 0; cg->host->ops->readings[i].file; i++)
+		if (read_account(&usage, cg, i, e) < 0)
 			return -1;
-	}
 	*ret = usage;
 	return 0;
 }
 
-int cgroup_usage(struct cgroup_usage *ret, struct cgroup *cg, struct err *e)
-{
-	/* Before reading: what happens from now on makes the descriptor ready again. */
-	if (cg->oom_fd >= 0)
-		cg->host->ops->rearm(cg);
-	return take_readings(ret, cg, true, e);
-}
-
 int cgroup_usage_so_far(struct cgroup_usage *ret, struct cgroup *cg, struct err *e)
 {
-	return take_readings(ret, cg, false, e);
+	struct cgroup_usage usage = { 0 };
+
+	if (READ(&usage, cg, cpu_us, e) < 0 || READ(&usage, cg, oom_kills, e) < 0)
+		return -1;
+	*ret = usage;
+	return 0;
+}
+
+int cgroup_usage_alive(struct cgroup_usage *ret, struct cgroup *cg, struct err *e)
+{
+	struct cgroup_usage usage = { 0 };
+
+	if (READ(&usage, cg, processes_peak, e) < 0 || READ(&usage, cg, cpu_us, e) < 0 ||
+	    READ(&usage, cg, memory_peak_bytes, e) < 0)
+		return -1;
+	if (usage.processes_peak == 1)
+		usage.processes = 1;
+	else if (READ(&usage, cg, processes, e) < 0 || READ(&usage, cg, oom_kills, e) < 0)
+		return -1;
+	*ret = usage;
+	return 0;
 }
 
 bool cgroup_is_single(struct cgroup *cg)
 {
-	const struct cgroup_reading *rows = cg->host->ops->readings;
-	struct cgroup_usage usage;
+	struct cgroup_usage usage = { .processes = UINT64_MAX };
 	struct err ignored;
 
-	for (size_t i = 0; rows[i].file; i++)
-		if (rows[i].offset == offsetof(struct cgroup_usage, processes))
-			return (cg->host->controllers & rows[i].controller) &&
-			       take_reading(&usage, cg, i, &ignored) == 0 && usage.processes <= 1;
-	return false;
+	/* Most never had another: then this is the one reading that tells. */
+	if (READ(&usage, cg, processes_peak, &ignored) == 0 && usage.processes_peak == 1)
+		return true;
+	return READ(&usage, cg, processes, &ignored) == 0 && usage.processes <= 1;
 }
 
 bool cgroup_sockets_exceed(const struct cgroup *cg, uint64_t bytes)

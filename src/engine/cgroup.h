@@ -109,6 +109,11 @@ bool cgroup_sockets_exceed(const struct cgroup *cg, uint64_t bytes);
 bool cgroup_is_single(struct cgroup *cg);
 /* Only what is compared with later: cpu_us and oom_kills.  The rest is 0. */
 int cgroup_usage_so_far(struct cgroup_usage *ret, struct cgroup *cg, struct err *e) MUST_USE;
+/*
+ * All but memory_bytes and pids_refused, in few readings, while the first task of the group lives:
+ * where it never had a second, there is one, and none was killed.
+ */
+int cgroup_usage_alive(struct cgroup_usage *ret, struct cgroup *cg, struct err *e) MUST_USE;
 
 /*
  * Make a group whose processes are all gone as good as new, with these limits.

@@ -22,6 +22,7 @@ enum cgroup_controller {
 };
 
 enum { CGROUP_TREES = 4, CGROUP_NAME = 64, CGROUP_READINGS = 8 };
+enum { CGROUP_NO_READING = -2 }; /* in the place of a descriptor: this kernel has none */
 
 struct cgroup_tree {
 	int fd;               /* the directory that groups go below; owned */
@@ -46,7 +47,7 @@ struct cgroup {
 	char path[2 * CGROUP_NAME]; /* below the tree: "vial/vial-3" */
 	int dir_fds[CGROUP_TREES];  /* -1: not made (any more) */
 	int task_fds[CGROUP_TREES]; /* v1: `tasks`, opened with the creator's credentials */
-	int reading_fds[CGROUP_READINGS]; /* opened when first read */
+	int reading_fds[CGROUP_READINGS]; /* -1: not opened yet; or NO_READING */
 	int oom_fd;
 	short oom_events;
 	bool is_view; /* somebody else's: not ours to remove */

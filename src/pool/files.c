@@ -25,8 +25,8 @@ _Static_assert(sizeof(struct filer_answer) <= sizeof(((struct pool *)NULL)->chun
 
 /* ---- untouched? ------------------------------------------------------------------------ */
 
-/* 0: not known.  Nor do we say so of a large one: see files_given(). */
-static uint64_t inodes_used(int workspace)
+/* Nor do we say so of a large one: see files_given(). */
+uint64_t files_inodes(int workspace)
 {
 	struct statfs fs;
 
@@ -95,7 +95,7 @@ void files_mark(struct run *run)
 {
 	struct files *f = &run->files;
 	bool is_own = !run->job->host->is_bare; /* a file system of the sandbox's own */
-	uint64_t before = is_own ? inodes_used(run->occupant.box->fds[WIRE_FD_WORKSPACE]) : 0;
+	uint64_t before = is_own ? run->occupant.box->inodes : 0;
 	size_t ours = count_inodes(run->job);
 
 	f->inodes = before && ours ? before + ours : 0;
@@ -107,7 +107,7 @@ bool files_untouched(struct run *run)
 	const struct vial_job *job = run->job;
 	const struct workspace ws = { .fd = run->occupant.box->fds[WIRE_FD_WORKSPACE] };
 
-	if (!run->files.inodes || inodes_used(ws.fd) != run->files.inodes)
+	if (!run->files.inodes || files_inodes(ws.fd) != run->files.inodes)
 		return false;
 	if (job->code.bytes && !workspace_is_as_put(&ws, job->code.name))
 		return false;

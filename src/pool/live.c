@@ -390,7 +390,7 @@ static int watch_all(struct live *live, struct sandbox *box, struct err *e)
 {
 	struct loop *loop = live->occupant.pool->loop;
 
-	sandbox_close_fd(box, WIRE_FD_STDIN);
+	sandbox_close_fd(box, WIRE_FD_STDIN, sandbox_is_alone(box));
 	live->control = (struct watch){ box->fds[WIRE_FD_CONTROL], on_control, false };
 	live->control_events = EPOLLIN;
 	live_init_streams(live, box);

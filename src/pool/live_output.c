@@ -12,7 +12,8 @@ static void end_stream(struct live *live, size_t i)
 {
 	loop_unwatch(live->occupant.pool->loop, &live->streams[i]);
 	live->streams[i].fd = -1;
-	sandbox_close_fd(live->occupant.box, WIRE_FD_STDOUT + i);
+	sandbox_close_fd(live->occupant.box, WIRE_FD_STDOUT + i,
+			 sandbox_is_alone(live->occupant.box));
 }
 
 static void drain(struct live *live, size_t i, unsigned reads)

@@ -55,6 +55,10 @@ struct sandbox {
 	struct occupant *occupant; /* ARMING: who waits for it, or NULL; TAKEN: whose it is */
 	int fds[WIRE_FD_CGROUP];
 	struct cgroup *cgroup; /* its accounts; NULL: the host has none */
+	/* Found out while nobody waits: */
+	uint64_t inodes;      /* of its workspace; 0: not known */
+	char key[GO_KEY_LEN]; /* that a guest which is done says on stderr */
+	bool has_key;
 	uint64_t ordered_us, armed_us;
 	bool is_default; /* such as refilling makes */
 	uint64_t done_us; /* since then its guest has nothing to do: KILL can wait; 0: it cannot */
@@ -177,9 +181,9 @@ int sandbox_fork(struct sandbox **ret, struct sandbox *box, unsigned count, stru
 		 struct err *e) MUST_USE;
 void sandbox_take(struct sandbox *box);    /* it is armed, and for nobody else any more */
 void sandbox_close(struct sandbox *box);   /* its descriptors */
-void sandbox_close_fd(struct sandbox *box, enum wire_armed_fd which);
 /* Nobody in it can hold up whoever reads from its pipes (pool/aside.h). */
 bool sandbox_is_alone(const struct sandbox *box);
+void sandbox_close_fd(struct sandbox *box, enum wire_armed_fd which, bool is_alone);
 void sandbox_kill(struct sandbox *box);    /* soon */
 void sandbox_leave(struct sandbox *box);   /* its occupant is done with it */
 void sandbox_tell(struct sandbox *box, enum wire_kind kind); /* SIGNAL, GUARD, RESCUE */
@@ -274,6 +278,7 @@ struct files {
 	size_t export_at;  /* the one being read */
 };
 
+uint64_t files_inodes(int workspace);  /* in use; 0: not known */
 void files_mark(struct run *run);      /* before its files go in */
 bool files_untouched(struct run *run); /* only when that is certain */
 
@@ -310,8 +315,8 @@ struct run {
 	uint64_t start_us;
 
 	struct buf go;
-	char key[GO_KEY_LEN]; /* that a guest which is done says on stderr */
-	bool has_key, has_done;
+	bool has_key; /* its guest does, and says it when it is done */
+	bool has_done;
 	unsigned char done;   /* ... with which status */
 	char held[GO_WORD_LEN - 1]; /* of stderr: read, and perhaps the beginning of that */
 	size_t held_len;

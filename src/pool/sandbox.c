@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define DONE_MAX_US 20000u
 #define OVERDUE_US 10000000u /* for the keeper to tell of a sandbox's end */
@@ -40,7 +41,7 @@ bool sandbox_is_alone(const struct sandbox *box)
 	return box->gone || (box->cgroup && cgroup_is_single(box->cgroup));
 }
 
-static void close_fd(struct sandbox *box, size_t which, bool is_alone)
+void sandbox_close_fd(struct sandbox *box, enum wire_armed_fd which, bool is_alone)
 {
 	int fd = box->fds[which];
 	bool is_pipe = which >= WIRE_FD_STDIN && which <= WIRE_FD_STDERR;
@@ -52,17 +53,12 @@ static void close_fd(struct sandbox *box, size_t which, bool is_alone)
 		(void)close(fd);
 }
 
-void sandbox_close_fd(struct sandbox *box, enum wire_armed_fd which)
-{
-	close_fd(box, which, sandbox_is_alone(box));
-}
-
 void sandbox_close(struct sandbox *box)
 {
 	bool is_alone = sandbox_is_alone(box);
 
 	for (size_t i = 0; i < WIRE_FD_CGROUP; i++)
-		close_fd(box, i, is_alone);
+		sandbox_close_fd(box, i, is_alone);
 	cgroup_free(take_ptr(&box->cgroup));
 }
 
@@ -343,6 +339,8 @@ static int take_fds(struct sandbox *box, const int *fds, size_t *fd_count, struc
 	memcpy(box->fds, fds, sizeof(box->fds));
 	size_t trees = *fd_count - WIRE_FD_CGROUP;
 	*fd_count = 0;
+	box->inodes = files_inodes(box->fds[WIRE_FD_WORKSPACE]);
+	box->has_key = getrandom(box->key, sizeof(box->key), 0) == sizeof(box->key);
 	return trees ? cgroup_view(&box->cgroup, box->pool->cgroups, fds + WIRE_FD_CGROUP, trees, e)
 		     : 0;
 }

@@ -9,7 +9,9 @@
 void run_close_stdin(struct run *run)
 {
 	loop_unwatch(run->occupant.pool->loop, &run->in);
-	sandbox_close_fd(run->occupant.box, WIRE_FD_STDIN);
+	/* Before it was given all, nothing runs in it that could hold the pipe. */
+	sandbox_close_fd(run->occupant.box, WIRE_FD_STDIN,
+			 !run->given || sandbox_is_alone(run->occupant.box));
 }
 
 bool run_feed(struct run *run)

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #define GIVE_MAX_US  30000000u /* for a guest to take its files */
@@ -208,7 +207,7 @@ static void close_stream(struct run *run, struct watch *w)
 static size_t take_word(struct run *run, size_t len, bool is_cut)
 {
 	char *chunk = run->occupant.pool->chunk;
-	char *at = run->has_key ? memmem(chunk, len, run->key, GO_KEY_LEN) : NULL;
+	char *at = run->has_key ? memmem(chunk, len, run->occupant.box->key, GO_KEY_LEN) : NULL;
 
 	if (at && (size_t)(chunk + len - at) >= GO_WORD_LEN) {
 		run->has_done = true;
@@ -318,7 +317,7 @@ static bool on_done(struct run *run)
 
 	/* Without accounts to read, what it used is the keeper's to tell. */
 	if (run->compiling || !run->occupant.box->cgroup ||
-	    cgroup_usage(&usage, run->occupant.box->cgroup, &ignored) < 0)
+	    cgroup_usage_alive(&usage, run->occupant.box->cgroup, &ignored) < 0)
 		return false;
 	note_end(run, run->done, 0);
 	if (!run->is_read) {
@@ -673,16 +672,9 @@ static void add_files(struct run *run)
 		go_add_file(&run->go, job->files[i].name, job->files[i].bytes, job->files[i].len);
 }
 
-/* Without one, its end is the keeper's to tell. */
-static void add_key(struct run *run)
-{
-	run->has_key = getrandom(run->key, sizeof(run->key), 0) == sizeof(run->key);
-	if (run->has_key)
-		go_add(&run->go, GO_KEY, run->key, sizeof(run->key));
-}
-
 static int write_go(struct run *run, bool is_first, struct err *e)
 {
+	const struct sandbox *box = run->occupant.box;
 	const struct vial_job *job = run->job;
 
 	run->go.max = SIZE_MAX / 2; /* a job is bounded */
@@ -699,9 +691,11 @@ static int write_go(struct run *run, bool is_first, struct err *e)
 		return -1;
 	for (size_t i = 0; i < job->env.count; i++)
 		go_add(&run->go, GO_ENV, job->env.items[i], strlen(job->env.items[i]));
-	if (!(run->occupant.box->shape.flags & WIRE_COLD) && run->occupant.box->cgroup &&
-	    !run->compiling) /* see on_done() */
-		add_key(run);
+	/* Without one, its end is the keeper's to tell.  See also on_done(). */
+	run->has_key =
+		!(box->shape.flags & WIRE_COLD) && box->has_key && box->cgroup && !run->compiling;
+	if (run->has_key)
+		go_add(&run->go, GO_KEY, box->key, sizeof(box->key));
 	go_add(&run->go, GO_RUN, NULL, 0);
 	return run->go.dropped ? err_set(e, ERR_SYS, "out of memory") : 0;
 }
@@ -761,24 +755,21 @@ static int start_watching(struct run *run, struct err *e)
 
 	if (loop_set_timer(loop, &run->wall, GIVE_MAX_US, e) < 0)
 		return -1;
-	bool has_stdin = run->job->stdin_len > 0 && !run->compiling;
-	bool stdin_waits =
-		has_stdin && run_feed(run); /* a short input is there before its reader */
-	int waits = send_go(run, e);
-	if (waits < 0)
-		return -1;
-	/* It is awake: what follows is done beside it. */
-	if (!has_stdin)
-		run_close_stdin(run);
-	if (stdin_waits && loop_watch(loop, &run->in, EPOLLOUT, e) < 0)
-		return -1;
 	/* Each line that is read as it comes delays the program that writes it. */
 	if (run->events.on_output ? watch(run, &run->out, e) < 0
 				  : loop_set_timer(loop, &run->late, LATE_US, e) < 0)
 		return -1;
 	if (watch(run, &run->err, e) < 0)
 		return -1;
-	return waits ? loop_watch(loop, &run->control, EPOLLIN | EPOLLOUT, e) : 0;
+	bool has_stdin = run->job->stdin_len > 0 && !run->compiling;
+	if (!has_stdin)
+		run_close_stdin(run);
+	/* A short input is there before its reader. */
+	else if (run_feed(run) && loop_watch(loop, &run->in, EPOLLOUT, e) < 0)
+		return -1;
+	/* Last: it wakes on this processor, and waits for it as long as we do something. */
+	int waits = send_go(run, e);
+	return waits > 0 ? loop_watch(loop, &run->control, EPOLLIN | EPOLLOUT, e) : waits;
 }
 
 static int begin(struct occupant *t, struct sandbox *box, struct err *e)

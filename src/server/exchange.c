@@ -200,7 +200,7 @@ static struct exchange *exchange_create(struct http *http, struct MHD_Connection
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct exchange *x = calloc(1, sizeof(*x));
+	struct exchange *x = malloc(sizeof(*x));
 
 	if (!x)
 		return NULL;

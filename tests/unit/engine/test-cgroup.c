@@ -286,6 +286,43 @@ TEST(a_child_enters_its_cgroup_and_is_counted)
 	CHECK(u.oom_kills == 0 && u.pids_refused == 0);
 }
 
+TEST(what_few_readings_tell_is_what_all_of_them_tell)
+{
+	STAGE(s)
+	CREATE(s, "");
+	struct cgroup_usage all, few;
+	struct err e;
+
+	cgroup_kill_singly(s.cg);
+	pid_t first = spawn(s.cg, sleep_long);
+	CHECK(first > 0);
+	bool inside = has_processes(s.cg, 1);
+	bool was_single = cgroup_is_single(s.cg);
+	int alone = cgroup_usage_alive(&few, s.cg, &e);
+	struct cgroup_usage before = few;
+
+	pid_t second = spawn(s.cg, sleep_long);
+	bool both = has_processes(s.cg, 2);
+	bool is_single = cgroup_is_single(s.cg);
+	(void)kill(second, SIGKILL);
+	CHECK(was_killed(reap(second)));
+	CHECK(was_killed(reap(spawn(s.cg, eat_memory))));
+	CHECK(has_processes(s.cg, 1));
+	CHECK(cgroup_usage(&all, s.cg, &e) == 0);
+	int after = cgroup_usage_alive(&few, s.cg, &e);
+	bool is_single_again = cgroup_is_single(s.cg);
+	(void)kill(first, SIGKILL);
+	CHECK(was_killed(reap(first)));
+
+	CHECK(inside && was_single && alone == 0);
+	CHECK(before.processes == 1 && before.processes_peak <= 1 && before.oom_kills == 0);
+	CHECK(both && !is_single);
+	CHECK(after == 0 && is_single_again);
+	CHECK(few.processes == 1 && few.processes_peak == all.processes_peak);
+	CHECK(few.oom_kills == 1 && all.oom_kills == 1);
+	CHECK(few.memory_peak_bytes == all.memory_peak_bytes && few.cpu_us >= all.cpu_us);
+}
+
 TEST(an_exit_code_comes_out_of_a_cgroup)
 {
 	STAGE(s)
