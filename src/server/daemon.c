@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -282,6 +283,8 @@ int daemon_main(const struct daemon_role *role, int argc, char **argv)
 	struct daemon_words w = { .sockets = "" };
 	struct err e;
 
+	/* Free pieces are joined one by one, not all at once when somebody wants a large one. */
+	(void)mallopt(M_MXFAST, 0);
 	int failed = read_words(&w, argc, argv, &e);
 	if (failed == 0)
 		failed = start(&p, &w, &e);
