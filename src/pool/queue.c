@@ -280,7 +280,7 @@ static void make_way(struct pool *pool)
 		if (pool->kept[i].armed_count > most->armed_count)
 			most = &pool->kept[i];
 	if (most->armed_count)
-		sandbox_discard(holder_of(most->armed.next, struct sandbox, armed));
+		sandbox_discard(holder_of(most->armed.prev, struct sandbox, armed));
 }
 
 static unsigned count_doomed(const struct pool *pool)

@@ -3,6 +3,7 @@
 #include "lib/job.h"
 
 #include <signal.h>
+#include <stdlib.h>
 
 #define CHECK_JOB(call)                                                                            \
 	do {                                                                                       \
@@ -36,6 +37,30 @@ TEST(sandboxes_are_armed_in_advance)
 	CHECK_RESULT(t);
 	CHECK_INT(state_of(&b, ENV_SH).on_demand, 1);
 	CHECK_INT(armed_of(&b, ENV_SH, 3), 3);
+}
+
+/* Its memory is still in the processor's caches. */
+TEST(the_sandbox_that_was_armed_last_is_used_first)
+{
+	auto_bench struct bench b;
+	struct told t;
+	struct pool_options options = { .armed_min = 3, .boxes_max = 8, .queue_max = 8 };
+	bool is_old[2] = { false, false };
+	pid_t old[64] = { 0 };
+
+	OPEN(&b, &options);
+	CHECK_INT(armed_of(&b, ENV_PYTHON, 3), 3);
+	for (size_t i = 0; i < 64; i++)
+		old[i] = b.keeper.boxes[i].in_use ? b.keeper.boxes[i].pid : 0;
+	for (size_t run = 0; run < 2; run++) {
+		CHECK_RUN(run_code(&t, &b, ENV_PYTHON, "echo $PPID\n"));
+		CHECK_RESULT(t);
+		pid_t pid = (pid_t)strtol(t.out, NULL, 10);
+		for (size_t i = 0; i < 64; i++)
+			is_old[run] |= pid > 0 && old[i] == pid;
+		CHECK_INT(armed_of(&b, ENV_PYTHON, 3), 3);
+	}
+	CHECK(is_old[0] && !is_old[1]);
 }
 
 TEST(an_armed_sandbox_that_dies_is_replaced)
