@@ -8,14 +8,21 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-static int wait_for_code(void)
+int call_take_code(void)
 {
-	python_renew();
 	vial_receive();
 	bool has_words = fcntl(GO_WORDS_FD, F_GETFD) >= 0;
 	return python_told(has_words, vial_has_session(), vial_file_count()) |
 	       (has_words ? CALL_HAS_WORDS : 0) | (vial_has_session() ? CALL_SESSION : 0) |
 	       (vial_is_rehearsal() ? CALL_REHEARSAL : 0);
+}
+
+static int wait_for_code(void)
+{
+	python_renew();
+	if (!vial_has_session() && vial_may_wait_late() && python_wait_late())
+		return CALL_LATER;
+	return call_take_code();
 }
 
 __attribute__((visibility("default"))) int getpriority(__priority_which_t which, id_t who)

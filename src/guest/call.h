@@ -34,22 +34,28 @@ enum call_prepared {
 };
 
 enum call_told {
-	CALL_HAS_WORDS = 1, /* GO_WORDS_FD is there */
-	CALL_RENAMED = 2,   /* Python: it will run the program under its own name */
-	CALL_PLAIN = 4,     /* Python: as far as the files go, it need not start afresh */
-	CALL_SESSION = 8,   /* it is to serve a session, at GO_FD, and has no program */
+	CALL_HAS_WORDS = 1,  /* GO_WORDS_FD is there */
+	CALL_RENAMED = 2,    /* Python: it will run the program under its own name */
+	CALL_PLAIN = 4,      /* Python: as far as the files go, it need not start afresh */
+	CALL_SESSION = 8,    /* it is to serve a session, at GO_FD, and has no program */
 	CALL_REHEARSAL = 16, /* ... which is only rehearsed, and has no server */
+	CALL_LATER = 32,     /* Python: nothing yet, it waits where it opens its program */
 };
 
 /* What preload.c has for them; C only. */
 void vial_serve(void);         /* returns in guests only */
 void vial_receive(void);       /* wait for the code, write the files, leave the words */
 void vial_end(int status);     /* say that this guest is done, and be gone */
-bool vial_has_session(void);   /* what was received is none to run, but to serve */
+bool vial_has_session(void);   /* what was received, or will be, is none to run, but to serve */
 unsigned vial_file_count(void); /* how many files were */
 bool vial_is_rehearsal(void);
+bool vial_may_wait_late(void); /* in a rehearsal, or when one has shown that it comes to that */
+void vial_waited_late(void);   /* it has */
 void vial_rehearsed(void);     /* in a rehearsal, does not return */
 const char *vial_session(void); /* the session driver as a program, or NULL */
+
+/* call.c: wait for the code; answers as CALL_WAIT. */
+int call_take_code(void);
 
 /* afresh.c: the command that this process was started with, with the program's own name, arguments
  * and variables from the words; or with the session driver.  Does not return. */

@@ -28,6 +28,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -38,7 +39,9 @@ _Static_assert((int)GO_FD == BOX_CONTROL_FD, "one place for the control socket")
 static struct pages pages[2]; /* what guests will touch: with a program, with a session */
 static int rehearsal = -1;   /* where one tells that; -1: this is none */
 static bool served;          /* whatever fork() was for is done */
-static bool has_session;     /* this guest serves one */
+static bool has_session;     /* this guest serves one, or will */
+static int late = -1;        /* where a rehearsal tells that it waited late, or would have */
+static bool waits_late;      /* ... and one did */
 static unsigned file_count;  /* that came with it */
 static char *session;        /* what does so, as a program */
 static pid_t guest;          /* the process that may say it is done; its own forks may not */
@@ -113,6 +116,17 @@ bool vial_is_rehearsal(void)
 	return rehearsal >= 0;
 }
 
+bool vial_may_wait_late(void)
+{
+	return waits_late || rehearsal >= 0;
+}
+
+void vial_waited_late(void)
+{
+	if (rehearsal >= 0)
+		(void)eventfd_write(late, 1);
+}
+
 void vial_rehearsed(void)
 {
 	if (rehearsal < 0)
@@ -173,10 +187,12 @@ static bool serve(int channel)
  * session: true in that run, false in the zygote when it is over. */
 static bool is_rehearsal(pid_t (*real)(void), bool of_session)
 {
+	eventfd_t times;
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return false;
+	late = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pid_t pid = real();
 	if (pid == 0) {
 		rehearsal = fds[1];
@@ -193,6 +209,8 @@ static bool is_rehearsal(pid_t (*real)(void), bool of_session)
 		pages_keep_own(&pages[of_session]);
 	}
 	(void)close(fds[0]);
+	waits_late |= eventfd_read(late, &times) == 0;
+	(void)close(late);
 	return false;
 }
 
@@ -261,9 +279,9 @@ __attribute__((visibility("default"))) pid_t fork(void)
 	if (is_rehearsal(real, false) || (session && is_rehearsal(real, true)))
 		return 0;
 	note_own_fds();
-	bool is_live = serve(BOX_CONTROL_FD);
+	has_session = serve(BOX_CONTROL_FD);
 	replace_own_fds();
-	pages_make_ready(&pages[is_live]);
+	pages_make_ready(&pages[has_session]);
 	if (!getenv("VIAL_RECEIVES"))
 		vial_receive();
 	return 0;

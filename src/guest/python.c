@@ -464,6 +464,7 @@ int python_prepare(void)
 	if (!python_note_loaded())
 		return prepared;
 	python_find_name();
+	python_find_late();
 	thaw_main();
 	prepare_end();
 	return prepared;

@@ -36,6 +36,11 @@ void python_end_loading(void); /* after that */
 
 /* python_name.c */
 void python_find_name(void); /* where it keeps what it will run */
+const wchar_t *python_name(void); /* what it has there; NULL: that was not found */
+const char *python_program(void); /* ... as it was told */
+
+/* python_late.c */
+void python_find_late(void); /* in the zygote: what is needed for python_wait_late() */
 
 /* python_random.c */
 bool python_find_generator(void); /* in the zygote: whether python_renew() can do it */

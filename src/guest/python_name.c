@@ -16,10 +16,11 @@
 /* Where Python keeps what it was told to run: in the structure behind _Py_GetConfig(), whose
  * layout is its own business.  They are found by what they point to. */
 static struct {
-	wchar_t **program; /* run_filename */
-	bool is_absolute;  /* ... which it is since 3.9 */
-	wchar_t **argv;    /* argv.items[0] */
-	char *usual;       /* the name it was started with */
+	wchar_t *program; /* run_filename, with room for any; NULL: not found */
+	bool is_absolute; /* ... which it is since 3.9 */
+	wchar_t **argv;   /* argv.items[0] */
+	char *usual;      /* the name it was started with */
+	char *other;      /* the name it was given; NULL: none */
 } named;
 
 enum { CONFIG_WORDS = 64 }; /* larger than it has ever been; it is part of something larger still */
@@ -37,6 +38,19 @@ static bool is_readable(uintptr_t at)
 static bool is_text(uintptr_t at, const wchar_t *text)
 {
 	return text && is_readable(at) && wcscmp((const wchar_t *)at, text) == 0;
+}
+
+/* The same name, where a longer one has room: as Python would have allocated it. */
+static wchar_t *make_room(wchar_t **place)
+{
+	char longest[PATH_MAX];
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	wchar_t *room = py.Py_DecodeLocale(longest, NULL);
+	if (room)
+		*place = wcscpy(room, *place);
+	return room;
 }
 
 void python_find_name(void)
@@ -57,8 +71,8 @@ void python_find_name(void)
 	uintptr_t *words = config ? config() : NULL;
 	for (size_t i = 0; words && i + 1 < CONFIG_WORDS; i++) {
 		if (is_text(words[i], long_name) || is_text(words[i], short_name)) {
-			named.program = (wchar_t **)&words[i];
 			named.is_absolute = is_text(words[i], long_name);
+			named.program = make_room((wchar_t **)&words[i]);
 		} else if (words[i] == 1 && is_readable(words[i + 1]) &&
 			   is_text(*(uintptr_t *)words[i + 1], short_name)) {
 			named.argv = (wchar_t **)words[i + 1];
@@ -76,11 +90,22 @@ static bool set_name(const char *name)
 		return false;
 	wchar_t *program = py.Py_DecodeLocale(named.is_absolute ? absolute : name, NULL);
 	wchar_t *argv = py.Py_DecodeLocale(name, NULL);
-	if (!program || !argv)
+	named.other = strdup(name);
+	if (!program || !argv || !named.other)
 		return false;
-	*named.program = program; /* what was there is used by nobody, and lost */
-	*named.argv = argv;
+	(void)wcscpy(named.program, program); /* no character takes more than its bytes */
+	*named.argv = argv;                   /* what was there is used by nobody, and lost */
 	return true;
+}
+
+const wchar_t *python_name(void)
+{
+	return named.program;
+}
+
+const char *python_program(void)
+{
+	return named.other ? named.other : named.usual;
 }
 
 int python_told(bool has_words, bool is_session, unsigned file_count)

@@ -20,7 +20,7 @@ HERE = os.path.dirname(__file__)
 # getpriority() is ours as well (guest/call.h); these are no priorities.
 PREPARE, WAIT, AFRESH, LOADING, SERVE, REHEARSED = range(0x76696100, 0x76696106)
 RENEWS = 1
-HAS_WORDS, RENAMED, PLAIN, SESSION, REHEARSAL = 1, 2, 4, 8, 16
+HAS_WORDS, RENAMED, PLAIN, SESSION, REHEARSAL, LATER = 1, 2, 4, 8, 16, 32
 
 CONTROL_FD, WORDS_FD = 1000, 1001  # guest/go.h
 FAILED, ERR_BUG = "<IIii248s", 8   # a record with a struct err: GO_FAILED
@@ -122,7 +122,9 @@ def wait_for_program(path):
     os.dup2(channel, CONTROL_FD, inheritable=False)
     os.close(channel)
     os.environ["VIAL_RECEIVES"] = "1"
+    sys._vial_take_words = take_words_late  # for guest/python_late.c
     prepared = posix.getpriority(PREPARE, 0)
+    del sys._vial_take_words
     if strangers <= set(FORK_SAFE):
         posix.getpriority(SERVE, 0)
         sys.modules["random"].seed()
@@ -149,11 +151,12 @@ def become_guest(path, prepared):
     del os.environ["VIAL_RECEIVES"]
     renew(prepared)
     told = posix.getpriority(WAIT, 0)
+    if told & LATER:
+        return
     if not told & PLAIN or (told & SESSION and not session):
         posix.getpriority(AFRESH, 0)
     if told & HAS_WORDS:
         take_words(path, told)
-        posix.close(WORDS_FD)
     if "logging" in sys.modules:
         logging = sys.modules["logging"]
         logging._startTime = time.time() if type(logging._startTime) is float else time.time_ns()
@@ -186,6 +189,13 @@ def renew(prepared):
         modules["numpy.random"].seed()
 
 
+def take_words_late(told):
+    try:
+        take_words(program, told)
+    except BaseException as why:
+        fail(("%s: %s" % (type(why).__name__, why)).encode()[:240])
+
+
 def take_words(path, told):
     """Arguments, environment, name: items of a letter, a text and a NUL."""
     with open(WORDS_FD, "rb", closefd=False) as file:
@@ -208,6 +218,7 @@ def take_words(path, told):
     if names:
         sys.path_importer_cache.pop(path)
         sys.path_importer_cache[os.path.join(os.getcwd(), names[0])] = None
+    posix.close(WORDS_FD)
 
 
 # ---- now -------------------------------------------------------------------------------------
