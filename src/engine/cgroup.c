@@ -624,7 +624,6 @@ size_t cgroup_directories(int ret[CGROUP_ENTRIES], const struct cgroup *cg)
 static int open_reading(struct cgroup *cg, size_t i)
 {
 	const struct cgroup_reading *row = &cg->host->ops->readings[i];
-
 	int *fd = &cg->reading_fds[i];
 
 	if (*fd == -1) {

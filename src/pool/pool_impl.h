@@ -55,13 +55,10 @@ struct sandbox {
 	struct occupant *occupant; /* ARMING: who waits for it, or NULL; TAKEN: whose it is */
 	int fds[WIRE_FD_CGROUP];
 	struct cgroup *cgroup; /* its accounts; NULL: the host has none */
-	/* Found out while nobody waits: */
-	uint64_t inodes;      /* of its workspace; 0: not known */
-	char key[GO_KEY_LEN]; /* that a guest which is done says on stderr */
-	bool has_key;
+	uint64_t inodes;       /* of its workspace, when it was armed; 0: not known */
 	uint64_t ordered_us, armed_us;
-	bool is_default; /* such as refilling makes */
 	uint64_t done_us; /* since then its guest has nothing to do: KILL can wait; 0: it cannot */
+	bool is_default;  /* such as refilling makes */
 	bool doomed;     /* KILL is due, or was sent: */
 	bool killed;
 	bool is_empty;   /* its guest ended, and it was kept for another */
@@ -69,6 +66,8 @@ struct sandbox {
 	unsigned orders_due; /* set of enum wire_kind: those without an answer */
 	bool listen_due;
 	bool listened_again; /* the proxy was lost meanwhile */
+	bool has_key;
+	char key[GO_KEY_LEN]; /* that a guest which is done says on stderr */
 	struct fork *fork;   /* that it is being made by; NULL: by none */
 	struct timer overdue;
 	struct link all, armed;
@@ -315,7 +314,7 @@ struct run {
 	uint64_t start_us;
 
 	struct buf go;
-	bool has_key; /* its guest does, and says it when it is done */
+	bool has_key; /* its guest knows that of its sandbox */
 	bool has_done;
 	unsigned char done;   /* ... with which status */
 	char held[GO_WORD_LEN - 1]; /* of stderr: read, and perhaps the beginning of that */
