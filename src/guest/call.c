@@ -11,6 +11,7 @@
 int call_take_code(void)
 {
 	vial_receive();
+	python_set_loading_time();
 	bool has_words = fcntl(GO_WORDS_FD, F_GETFD) >= 0;
 	return python_told(has_words, vial_has_session(), vial_file_count()) |
 	       (has_words ? CALL_HAS_WORDS : 0) | (vial_has_session() ? CALL_SESSION : 0) |

@@ -23,6 +23,9 @@ void python_renew(void);
 /* In a guest that is going to have a program: true if it is waited for later, see python_late.c. */
 bool python_wait_late(void);
 
+/* In a guest whose code has arrived: logging was loaded by that, if anybody asks. */
+void python_set_loading_time(void);
+
 /* In a guest that has its program, or its session's files: CALL_RENAMED when the program will run
  * under the name among the words, CALL_PLAIN when this interpreter is as good as a fresh one. */
 int python_told(bool has_words, bool is_session, unsigned file_count);

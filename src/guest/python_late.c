@@ -56,12 +56,13 @@ void python_find_late(void)
 {
 	char cwd[PATH_MAX];
 
+	find_logging();
+	py.PyErr_Clear();
 	zygote.take_words = has_first_path() ? py.PySys_GetObject("_vial_take_words") : NULL;
 	if (!zygote.take_words)
 		return;
 	py.Py_IncRef(zygote.take_words);
 	zygote.home = getcwd(cwd, sizeof(cwd)) ? py.PyUnicode_DecodeFSDefault(cwd) : NULL;
-	find_logging();
 	py.PyErr_Clear();
 }
 
@@ -72,7 +73,7 @@ bool python_wait_late(void)
 }
 
 /* In a fresh Python it was loaded by the program. */
-static void set_loading_time(void)
+void python_set_loading_time(void)
 {
 	struct timespec now;
 
@@ -126,7 +127,6 @@ static void take_program(void)
 	set_first_path(told & CALL_RENAMED);
 	if (told & CALL_HAS_WORDS)
 		python_release(py.PyObject_CallFunction(zygote.take_words, "i", told));
-	set_loading_time();
 }
 
 __attribute__((visibility("default"))) size_t wcslen(const wchar_t *text)

@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 
 SECONDS = 60  # a hang, not a measure of speed
 CONTROL_FD = 1000
@@ -215,11 +216,11 @@ class Forked(Interpreter):
         self.zygote.stdin.close()
         self.zygote.stdout.close()
 
-    def arm(self):
+    def arm(self, is_live=False):
         """A guest that waits, and what tells of its end."""
         self.place.empty()
         talk = Talk()
-        socket.send_fds(self.orders, [self.place.box.encode()],
+        socket.send_fds(self.orders, [b"l" if is_live else b"p", self.place.box.encode()],
                         [*talk.given, talk.inside.fileno()])
         talk.close_given()
         return talk, self._end
@@ -238,7 +239,7 @@ class Parked(Interpreter):
     def __exit__(self, *_):
         pass
 
-    def arm(self):
+    def arm(self, is_live=False):
         self.place.empty()
         talk = Talk()
         process = self.start(talk.inside.fileno(), stdin=talk.given[0], stdout=talk.given[1],
@@ -354,6 +355,16 @@ def an_end_is_told(interpreter):
     return [] if words == [0, 3, 1, None] else ["told: %r" % words]
 
 
+def loading_begins_with_the_program(interpreter):
+    """However long the guest has waited for it."""
+    talk, end = interpreter.arm()
+    time.sleep(3)
+    code = "import logging\nprint(logging.makeLogRecord({}).relativeCreated)\n"
+    stdout, stderr, _ = talk.hold(interpreter.records(program(interpreter, code), os.urandom(KEY_LEN)), b"")
+    end()
+    return [] if 0 <= float(stdout or -1) < 3000 else ["after %r ms: %r" % (stdout, stderr)]
+
+
 def what_fails_is_told(interpreter):
     """A guest that cannot become its program says so, and runs nothing."""
     talk, end = interpreter.arm()
@@ -376,7 +387,7 @@ HIDING = {"csv.py": b"", "set.rb": b"", "package.json": b"{}"}
 
 def converse(interpreter, files, env):
     """The results of three steps, and what the guest says at its end."""
-    talk, end = interpreter.arm()
+    talk, end = interpreter.arm(is_live=True)
     sent = b"".join(record("f", name.encode() + b"\0" + content) for name, content in files.items())
     sent += b"".join(record("e", pair.encode()) for pair in env) + record("l") + record("r")
     talk.control.sendall(sent)
@@ -418,6 +429,8 @@ def tests(language):
         found.append(("nothing_loaded_is_drawn_twice", nothing_loaded_is_drawn_twice))
     if language in EXITS:
         found.append(("an_end_is_told", an_end_is_told))
+    if language == "python":
+        found.append(("loading_begins_with_the_program", loading_begins_with_the_program))
     found.append(("a_closed_socket_ends_it", a_closed_socket_ends_it))
     found.append(("what_fails_is_told", what_fails_is_told))
     return found

@@ -2,8 +2,8 @@
  * zygote - engine/zygote.h without a sandbox: the guests of these tests are ordinary
  * children, forked into a directory of the test's choice.
  *
- * Linked with guest/preload.c in place of engine/zygote.c.  An order is the directory's
- * path, with stdin, stdout, stderr and the control socket beside it; its answer is sent
+ * Linked with guest/preload.c in place of engine/zygote.c.  An order is 'l' for a guest that
+ * will serve a session or 'p' for one with a program, and the directory's path, with stdin, stdout, stderr and the control socket beside it; its answer is sent
  * when the guest has ended: how, and what it took from its word "go" on.
  */
 #include "engine/zygote.h"
@@ -36,10 +36,11 @@ int order_receive(struct order *ret, int fds[ORDER_FDS_MAX], size_t *ret_fd_coun
 		struct cmsghdr aligned;
 	} control;
 	*ret = (struct order){ .kind = ORDER_GUEST };
-	struct iovec text = { ret->cwd, sizeof(ret->cwd) - 1 };
+	char kind = 0;
+	struct iovec parts[] = { { &kind, 1 }, { ret->cwd, sizeof(ret->cwd) - 1 } };
 	struct msghdr msg = {
-		.msg_iov = &text,
-		.msg_iovlen = 1,
+		.msg_iov = parts,
+		.msg_iovlen = 2,
 		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes),
 	};
@@ -51,6 +52,7 @@ int order_receive(struct order *ret, int fds[ORDER_FDS_MAX], size_t *ret_fd_coun
 		return err_set(e, ERR_INVALID, "an order without its descriptors");
 	memcpy(fds, CMSG_DATA(head), FDS * sizeof(int));
 	*ret_fd_count = FDS;
+	ret->is_live = kind == 'l';
 	return 0;
 }
 

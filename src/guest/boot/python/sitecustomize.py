@@ -157,9 +157,6 @@ def become_guest(path, prepared):
         posix.getpriority(AFRESH, 0)
     if told & HAS_WORDS:
         take_words(path, told)
-    if "logging" in sys.modules:
-        logging = sys.modules["logging"]
-        logging._startTime = time.time() if type(logging._startTime) is float else time.time_ns()
     if told & SESSION:
         session.serve(rehearse() if told & REHEARSAL else CONTROL_FD)  # does not return
 
