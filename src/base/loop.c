@@ -16,6 +16,7 @@ struct loop {
 	int ready_count, ready_at; /* of this round */
 	struct timer **timers;     /* a heap; [0] is unused, so that place 0 means none */
 	size_t timer_count, timer_room;
+	struct afterwards *afterwards;
 };
 
 uint64_t loop_now(void)
@@ -173,6 +174,38 @@ static int wait_ms(const struct loop *loop)
 	return ms > 60000 ? 60000 : (int)ms;
 }
 
+/* ---- afterwards ------------------------------------------------------------------------ */
+
+void loop_do_afterwards(struct loop *loop, struct afterwards *a)
+{
+	if (a->is_set)
+		return;
+	a->is_set = true;
+	a->next = loop->afterwards;
+	loop->afterwards = a;
+}
+
+void loop_cancel_afterwards(struct loop *loop, struct afterwards *a)
+{
+	struct afterwards **at = &loop->afterwards;
+
+	if (!a->is_set)
+		return;
+	while (*at != a)
+		at = &(*at)->next;
+	*at = a->next;
+	a->is_set = false;
+}
+
+static void call_afterwards(struct loop *loop)
+{
+	while (!loop->stop && loop->afterwards) {
+		struct afterwards *a = loop->afterwards;
+		loop_cancel_afterwards(loop, a);
+		a->on_rest(a);
+	}
+}
+
 /* ---- the loop itself ------------------------------------------------------------------- */
 
 int loop_run(struct loop *loop, struct err *e)
@@ -191,6 +224,7 @@ int loop_run(struct loop *loop, struct err *e)
 		}
 		call_due(loop);
 		call_due(loop); /* what those want done at once */
+		call_afterwards(loop);
 	}
 	return 0;
 }

@@ -36,6 +36,16 @@ struct timer {
 int loop_set_timer(struct loop *loop, struct timer *t, uint64_t delay_us, struct err *e) MUST_USE;
 void loop_cancel_timer(struct loop *loop, struct timer *t); /* twice is fine */
 
+/* What can wait until all that is ready has had its turn, and is done before the loop sleeps. */
+struct afterwards {
+	void (*on_rest)(struct afterwards *a);
+	struct afterwards *next; /* the loop's, like the next one */
+	bool is_set;
+};
+
+void loop_do_afterwards(struct loop *loop, struct afterwards *a);     /* once; twice is fine */
+void loop_cancel_afterwards(struct loop *loop, struct afterwards *a); /* likewise */
+
 uint64_t loop_now(void); /* microseconds, monotonic */
 
 /* Serve until loop_stop(), which any callback may call. */

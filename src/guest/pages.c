@@ -10,7 +10,6 @@
 #include <time.h>
 
 enum {
-	RANGES_MAX = 4096,
 	BATCH = 512,
 	PATIENCE_MS = 20000,
 	AROUND = 64 << 10, /* one touch of a file maps as much, if it is in memory */
@@ -131,8 +130,7 @@ void pages_learn(struct pages *ret, int pipe)
 	struct pollfd ready = { pipe, POLLIN, 0 };
 
 	ret->count = 0;
-	ret->ranges = calloc(RANGES_MAX, sizeof(*ret->ranges));
-	while (ret->ranges && ret->count < RANGES_MAX && poll(&ready, 1, PATIENCE_MS) == 1 &&
+	while (ret->count < PAGE_RANGES_MAX && poll(&ready, 1, PATIENCE_MS) == 1 &&
 	       read(pipe, &range, sizeof(range)) == sizeof(range))
 		ret->ranges[ret->count++] = range;
 }

@@ -22,8 +22,10 @@ struct page_range {
 	bool is_written;
 };
 
-struct pages {
-	struct page_range *ranges;
+enum { PAGE_RANGES_MAX = 4096 };
+
+struct pages { /* not on the heap: guests shall find that as the rehearsal did */
+	struct page_range ranges[PAGE_RANGES_MAX];
 	size_t count;
 };
 

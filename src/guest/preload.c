@@ -154,12 +154,8 @@ static bool serve(int channel)
 {
 	const struct order_reply hello = { .kind = ORDER_ZYGOTE };
 	const uint64_t inherited = inherited_bytes();
-	struct err ignored, why;
+	struct err ignored;
 
-	if (shared_make_own(&why) < 0) {
-		(void)dprintf(STDERR_FILENO, "%s\n", why.msg);
-		_exit(1); /* no guests, rather than some that can write to each other */
-	}
 	if (message_send(channel, &hello, sizeof(hello), NULL, 0, &ignored) < 0)
 		_exit(0);
 	for (;;) {
@@ -180,6 +176,17 @@ static bool serve(int channel)
 			return order.is_live;
 		if (order_answer(channel, &order, fds, fd_count, pidfd, -1, &e) < 0)
 			_exit(0);
+	}
+}
+
+/* No guests, rather than some that can write to each other. */
+static void make_memory_own(void)
+{
+	struct err why;
+
+	if (shared_make_own(&why) < 0) {
+		(void)dprintf(STDERR_FILENO, "%s\n", why.msg);
+		_exit(1);
 	}
 }
 
@@ -275,6 +282,7 @@ __attribute__((visibility("default"))) pid_t fork(void)
 	served = true;
 	make_stacks_smaller();
 	text_gather();
+	make_memory_own(); /* before the rehearsal: what takes memory afterwards makes it differ */
 	pages_gather();
 	if (is_rehearsal(real, false) || (session && is_rehearsal(real, true)))
 		return 0;

@@ -41,6 +41,9 @@ static struct {
 	PyObject *run_exitfuncs, *thread_count, *collect, *unfreeze;
 	PyObject *exit_count; /* how many functions run_exitfuncs would call */
 	long exits;
+	/* Names, kept: where Python caches what it found depends on where the name lies, so that a
+	 * name of the moment is found in no cache, and noted in a page that nobody has touched yet. */
+	PyObject *closed, *flush;
 	PyObject *lists[2]; /* threading's exit functions, logging's handlers; or NULL */
 	intptr_t list_sizes[2];
 	struct loaded {
@@ -100,9 +103,9 @@ static bool flush(const char *name)
 {
 	PyObject *file = py.PySys_GetObject(name);
 
-	if (!file || file == py._Py_NoneStruct || is_true(python_attribute(file, "closed")))
+	if (!file || file == py._Py_NoneStruct || is_true(python_named(file, zygote.closed)))
 		return true;
-	PyObject *method = python_attribute(file, "flush"), *done = python_call(method);
+	PyObject *method = python_named(file, zygote.flush), *done = python_call(method);
 	bool failed = !done;
 	python_release(done);
 	python_release(method);
@@ -438,9 +441,12 @@ static void prepare_end(void)
 	zygote.lists[1] = python_attribute_of("logging", "_handlerList");
 	for (size_t i = 0; i < 2; i++)
 		zygote.list_sizes[i] = zygote.lists[i] ? py.PyList_Size(zygote.lists[i]) : 0;
+	zygote.closed = py.PyUnicode_InternFromString("closed");
+	zygote.flush = py.PyUnicode_InternFromString("flush");
 	zygote.libraries = libraries();
-	if (!zygote.run_exitfuncs || !zygote.thread_count || !zygote.collect || !zygote.unfreeze ||
-	    !python_note_frozen() || zygote.exits < 0 || !note_modules() ||
+	if (!zygote.closed || !zygote.flush || !flush_both() || !zygote.run_exitfuncs ||
+	    !zygote.thread_count || !zygote.collect || !zygote.unfreeze || !python_note_frozen() ||
+	    zygote.exits < 0 || !note_modules() ||
 	    patch_in(&at_finalize, (void *)py.Py_FinalizeEx, (void (*)(void))finalize_instead) < 0)
 		return;
 	if (patch_in(&at_exit, (void *)py.Py_Exit, (void (*)(void))exit_instead) < 0)

@@ -31,6 +31,15 @@ PyObject *python_module(const char *name)
 	return module;
 }
 
+PyObject *python_named(PyObject *o, PyObject *name)
+{
+	PyObject *value = py.PyObject_GetAttr(o, name);
+
+	if (!value)
+		py.PyErr_Clear();
+	return value;
+}
+
 PyObject *python_attribute(PyObject *o, const char *name)
 {
 	PyObject *value = o ? py.PyObject_GetAttrString(o, name) : NULL;

@@ -185,12 +185,17 @@ static int open_tenants(struct server *s, struct err *e)
 
 int daemon_open_front(struct server *s, struct err *e)
 {
-	struct http_options http = {
-		.routes = s->routes, .tenants = &s->tenants, .arg = s, .on_end = exchange_ended
-	};
+	struct http_options http = { .routes = s->routes,
+				     .tenants = &s->tenants,
+				     .arg = s,
+				     .wakeful = &s->wakeful,
+				     .on_end = exchange_ended };
+	const struct config_server *settings = s->host->config->server;
 
 	setup_http(&http, s);
-	s->heartbeat_ms = s->host->config->server->heartbeat;
+	s->heartbeat_ms = settings->heartbeat;
+	if (settings->wakeful)
+		wakeful_open(&s->wakeful, s->loop);
 	s->self = self_open(e);
 	if (s->self < 0 || open_tenants(s, e) < 0 || http_create(&s->http, s->loop, &http, e) < 0)
 		return -1;
@@ -263,6 +268,7 @@ static void finish(struct process *p)
 
 	s->log.loop = NULL; /* what is left to say is said at once */
 	http_free(s->http);
+	wakeful_close(&s->wakeful);
 	p->role->close(s);
 	tenants_done(&s->tenants);
 	metrics_free(s->metrics);
@@ -276,6 +282,7 @@ int daemon_main(const struct daemon_role *role, int argc, char **argv)
 {
 	struct process p = { .role = role,
 			     .server.self = -1,
+			     .server.wakeful = WAKEFUL_INIT,
 			     .keeper.fd = -1,
 			     .signals.fd = -1,
 			     .grace.on_due = on_grace,

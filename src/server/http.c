@@ -9,6 +9,7 @@
  */
 #include "server/http_impl.h"
 
+#include "base/wakeful.h"
 #include "lib/address.h"
 #include "server/tls.h"
 
@@ -66,16 +67,24 @@ static void serve(struct http *http)
 	}
 }
 
+/* Before it is looked at: another processor wakes up while we read. */
+static void stir_and_serve(struct http *http)
+{
+	if (http->options.wakeful)
+		wakeful_stir(http->options.wakeful);
+	serve(http);
+}
+
 static void on_events(struct watch *w, uint32_t events)
 {
 	(void)events;
-	serve(holder_of(w, struct http, events));
+	stir_and_serve(holder_of(w, struct http, events));
 }
 
 static void on_tls_events(struct watch *w, uint32_t events)
 {
 	(void)events;
-	serve(holder_of(w, struct http, tls_events));
+	stir_and_serve(holder_of(w, struct http, tls_events));
 }
 
 static void on_poke(struct timer *t)

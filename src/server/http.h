@@ -51,6 +51,7 @@ struct http_options {
 	unsigned idle_ms;         /* for a connection without a request, or a half-sent head */
 	unsigned patience_ms;     /* for a body, or a reader; large ones have longer */
 	const struct setting_list *hosts; /* names we answer to, beside localhost; or NULL */
+	struct wakeful *wakeful;          /* hears of whatever comes from clients; or NULL */
 	void (*on_end)(const struct exchange_end *end, void *arg); /* of each exchange; or NULL */
 };
 

@@ -158,7 +158,7 @@ static bool write_now(const struct log *log)
 void log_flush(struct log *log)
 {
 	if (log->loop)
-		loop_cancel_timer(log->loop, &log->later);
+		loop_cancel_afterwards(log->loop, &log->later);
 	if (log->waiting_len == 0)
 		return;
 	bool is_written = write_now(log);
@@ -174,9 +174,9 @@ void log_flush(struct log *log)
 	log->waiting_len = 0;
 }
 
-static void on_later(struct timer *t)
+static void on_later(struct afterwards *a)
 {
-	log_flush(holder_of(t, struct log, later));
+	log_flush(holder_of(a, struct log, later));
 }
 
 /* False: it is longer than a line may be. */
@@ -225,11 +225,11 @@ bool log_begin(struct log_line *l, struct log *log, enum log_level level, const 
 void log_end(struct log_line *l)
 {
 	struct log *log = l->log;
-	struct err ignored;
 
 	*(finish(l) ? &log->waiting_lines[l->level] : &log->dropped) += 1;
-	log->later.on_due = on_later;
-	if (!log->loop || l->level <= LOG_WARN ||
-	    (!log->later.place && loop_set_timer(log->loop, &log->later, 0, &ignored) < 0))
+	log->later.on_rest = on_later;
+	if (log->loop && l->level > LOG_WARN)
+		loop_do_afterwards(log->loop, &log->later);
+	else
 		log_flush(log);
 }

@@ -38,7 +38,7 @@ struct log {
 	uint64_t lines[LOG_LEVELS], dropped;
 	uint64_t told, telling; /* of the dropped; telling: by a line that waits, else 0 */
 	struct loop *loop; /* NULL: each line is written at once */
-	struct timer later;
+	struct afterwards later;
 	char waiting[PIPE_BUF]; /* a pipe takes so much at once, or nothing */
 	size_t waiting_len;
 	uint64_t waiting_lines[LOG_LEVELS];

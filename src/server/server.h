@@ -3,6 +3,7 @@
  * server - what the handlers share, and the handlers: one file per resource.
  */
 #include "base/json.h"
+#include "base/wakeful.h"
 #include "pool/pool.h"
 #include "server/http.h"
 #include "server/log.h"
@@ -31,6 +32,7 @@ struct server {
 	struct pool *pool; /* NULL: programs run elsewhere, and this is where that is known: */
 	struct dispatch *dispatch;
 	struct http *http;
+	struct wakeful wakeful;
 	struct log log;
 	struct metrics *metrics;
 	struct idempotency *idempotency;

@@ -434,3 +434,64 @@ TEST(a_callback_may_free_what_holds_it)
 		}
 	}
 }
+
+/* ---- afterwards ------------------------------------------------------------------------ */
+
+struct order {
+	struct loop *loop;
+	struct timer timer, stop;
+	struct afterwards afterwards, never;
+	int timers, before; /* calls of the timer, and how many there had been at the end of it */
+	int calls;
+};
+
+static void on_each(struct timer *t)
+{
+	struct order *o = holder_of(t, struct order, timer);
+	struct err ignored;
+
+	loop_do_afterwards(o->loop, &o->afterwards);
+	loop_do_afterwards(o->loop, &o->afterwards);
+	loop_do_afterwards(o->loop, &o->never);
+	if (++o->timers == 1)
+		(void)!loop_set_timer(o->loop, t, 0, &ignored); /* in the same round */
+	loop_cancel_afterwards(o->loop, &o->never);
+	loop_cancel_afterwards(o->loop, &o->never);
+}
+
+static void on_rest(struct afterwards *a)
+{
+	struct order *o = holder_of(a, struct order, afterwards);
+
+	o->calls++;
+	o->before = o->timers;
+}
+
+static void on_never(struct afterwards *a)
+{
+	holder_of(a, struct order, never)->calls += 100;
+}
+
+static void on_stop(struct timer *t)
+{
+	loop_stop(holder_of(t, struct order, stop)->loop);
+}
+
+TEST(what_can_wait_is_done_once_after_all_that_was_due)
+{
+	auto_loop struct loop *loop = NULL;
+	struct order o = { .timer.on_due = on_each,
+			   .stop.on_due = on_stop,
+			   .afterwards.on_rest = on_rest,
+			   .never.on_rest = on_never };
+	struct err e;
+
+	CHECK_OK(loop_create(&loop, &e));
+	o.loop = loop;
+	CHECK_OK(loop_set_timer(loop, &o.timer, 0, &e));
+	CHECK_OK(loop_set_timer(loop, &o.stop, 5000, &e));
+	CHECK_OK(loop_run(loop, &e));
+	CHECK_INT(o.timers, 2);
+	CHECK_INT(o.calls, 1);
+	CHECK_INT(o.before, 2);
+}
