@@ -5,6 +5,10 @@
  * sent and no socket is open looks to the next guest exactly as a new one does, and the kernel
  * keeps the books: if all it says of a namespace reads as it did when that was new, it is
  * used again.  Whatever differs, whatever cannot be read, and it is thrown away.
+ *
+ * To open those files takes ten times as long as to read them, so they stay open, of as many
+ * namespaces as are usually in use; a few that nobody uses any more live on for it, until others
+ * take their place.
  */
 #include "keeper/stem.h"
 
@@ -20,6 +24,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 /* Sockets that are open, packets and errors ever, and what can be left behind without either:
  * the key for quick openings is made when a socket is told to take them. */
@@ -30,6 +35,56 @@ static const char *const books[] = {
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { KEPT_MAX = 32 };
+
+static struct kept {
+	ino_t network;           /* 0: none */
+	int books[COUNT(books)]; /* -1: those that this kernel does not have */
+} kept[KEPT_MAX];
+static size_t kept_next; /* whose place the next one takes */
+
+static struct kept *find_kept(ino_t network)
+{
+	for (size_t i = 0; i < KEPT_MAX; i++)
+		if (kept[i].network == network)
+			return &kept[i];
+	return NULL;
+}
+
+static void forget(struct kept *k)
+{
+	for (size_t i = 0; k && k->network && i < COUNT(books); i++)
+		closep(&k->books[i]);
+	if (k)
+		k->network = 0;
+}
+
+/* Of the namespace that we are in. */
+static struct kept *open_books(ino_t network, struct err *e)
+{
+	static int dir = -1; /* what is in it is that of whoever looks */
+	struct kept *k = &kept[kept_next++ % KEPT_MAX];
+
+	if (dir < 0)
+		dir = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0) {
+		err_sys(e, "/proc");
+		return NULL;
+	}
+	forget(k);
+	memset(k->books, -1, sizeof(k->books));
+	k->network = network;
+	for (size_t i = 0; i < COUNT(books); i++) {
+		k->books[i] = openat(dir, books[i], O_RDONLY | O_CLOEXEC);
+		if (k->books[i] < 0 && errno != ENOENT) {
+			err_sys(e, "%s", books[i]);
+			forget(k);
+			return NULL;
+		}
+	}
+	return k;
+}
 
 /* These the kernel counts over all namespaces, which says nothing of this one. */
 static void strike_out(struct buf *text, size_t from, const char *word)
@@ -46,21 +101,13 @@ static void strike_out(struct buf *text, size_t from, const char *word)
 	}
 }
 
-/* Those this kernel does not have are left out; they are none in either reading. */
-static int read_books(struct buf *ret, struct err *e)
+static int read_books(struct buf *ret, const struct kept *k, struct err *e)
 {
-	/* What is in it is that of the namespace we are in when it is opened. */
-	static int dir = -1;
-
-	if (dir < 0)
-		dir = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0)
-		return err_sys(e, "/proc");
 	for (size_t i = 0; i < COUNT(books); i++) {
-		auto_close int fd = openat(dir, books[i], O_RDONLY | O_CLOEXEC);
-		if (fd < 0 && errno != ENOENT)
-			return err_sys(e, "%s", books[i]);
+		int fd = k->books[i];
 		size_t from = ret->len;
+		if (fd >= 0 && lseek(fd, 0, SEEK_SET) != 0)
+			return err_sys(e, "%s", books[i]);
 		if (fd >= 0 && buf_add_fd(ret, fd, e) < 0)
 			return -1;
 		if (i == 0 && fd >= 0) { /* sockstat */
@@ -75,6 +122,13 @@ static int read_books(struct buf *ret, struct err *e)
 
 static struct buf blank = BUF_INIT(1u << 20);
 
+static ino_t number_of(int network)
+{
+	struct stat st;
+
+	return fstat(network, &st) < 0 ? 0 : st.st_ino;
+}
+
 static int make(struct err *e)
 {
 	auto_close int fd = net_make();
@@ -83,8 +137,9 @@ static int make(struct err *e)
 		errno = -fd;
 		return err_sys(e, "network");
 	}
+	const struct kept *k = open_books(number_of(fd), e);
 	buf_reset(&blank);
-	if (read_books(&blank, e) < 0)
+	if (!k || read_books(&blank, k, e) < 0)
 		return -1;
 	return take_fd(&fd);
 }
@@ -95,12 +150,17 @@ static int check(const int *fds, size_t fd_count, struct err *e)
 
 	if (fd_count != 1)
 		return err_set(e, ERR_BUG, "network: %zu descriptors", fd_count);
-	if (SYS(setns, fds[0], CLONE_NEWNET) < 0)
+	struct kept *k = find_kept(number_of(fds[0]));
+	if (!k && SYS(setns, fds[0], CLONE_NEWNET) < 0)
 		return err_sys(e, "network");
-	if (read_books(&now, e) < 0)
+	if (!k)
+		k = open_books(number_of(fds[0]), e);
+	if (!k || read_books(&now, k, e) < 0)
 		return -1;
-	if (now.len != blank.len || memcmp(now.data, blank.data, now.len) != 0)
+	if (now.len != blank.len || memcmp(now.data, blank.data, now.len) != 0) {
+		forget(k);
 		return err_set(e, ERR_DENIED, "network: used");
+	}
 	return SYS(fcntl, fds[0], F_DUPFD_CLOEXEC, 3);
 }
 
@@ -113,6 +173,7 @@ static int listen_in(const int *fds, size_t fd_count, struct err *e)
 		return err_set(e, ERR_BUG, "network: %zu descriptors", fd_count);
 	if (home < 0 || SYS(setns, fds[0], CLONE_NEWNET) < 0)
 		return err_sys(e, "network");
+	forget(find_kept(number_of(fds[0]))); /* it will not be used again */
 	int fd = net_listen(EGRESS_PORT, EGRESS_BACKLOG);
 	if (SYS(setns, home, CLONE_NEWNET) < 0) {
 		err_sys(e, "network");

@@ -16,7 +16,9 @@
 #include <time.h>
 
 #define END_US  5000000u
-#define NOTE_US 250000u /* how long the scribe may not know of a record: it likes many at once */
+#define NOTE_US 250000u  /* how long the scribe does not know of a record: it likes many at once */
+#define BUSY_US 10000u   /* and whoever waits for an answer would rather not wait for it, too: */
+#define LATE_US 1000000u /* but not for ever */
 
 enum {
 	JOURNAL_TURN = 4 << 20, /* so large, and the other one has its turn */
@@ -44,7 +46,10 @@ struct history {
 	bool has_journals;
 	uint64_t next_seq, last_run;
 	bool is_noted; /* the timer is set */
+	uint64_t noted_us;
 	struct timer note;
+	bool (*is_busy)(void *arg); /* or NULL */
+	void *is_busy_arg;
 	struct err stored;  /* what the scribe has to say; ERR_NONE: all is well */
 	struct err written; /* the same of our own part in it */
 	uint64_t kept, lost, lost_said;
@@ -158,6 +163,9 @@ static void on_note(struct timer *t)
 	struct scribe_ask ask = { .kind = ASK_NOTE };
 	struct err ignored;
 
+	if (h->is_busy && h->is_busy(h->is_busy_arg) && loop_now() < h->noted_us + LATE_US &&
+	    loop_set_timer(h->loop, t, BUSY_US, &ignored) == 0)
+		return;
 	h->is_noted = false;
 	fill_ask(&ask, h);
 	if (!send_ask(h, &ask) && h->scribe.fd >= 0)
@@ -168,8 +176,18 @@ static void note_soon(struct history *h)
 {
 	struct err ignored;
 
-	if (!h->is_noted)
-		h->is_noted = loop_set_timer(h->loop, &h->note, NOTE_US, &ignored) == 0;
+	if (h->is_noted)
+		return;
+	h->noted_us = loop_now();
+	h->is_noted = loop_set_timer(h->loop, &h->note, NOTE_US, &ignored) == 0;
+}
+
+void history_wait_while(struct history *h, bool (*is_busy)(void *arg), void *arg)
+{
+	if (!h)
+		return;
+	h->is_busy = is_busy;
+	h->is_busy_arg = arg;
 }
 
 static void read_answer(struct history *h, const struct scribe_say *say, int fd)

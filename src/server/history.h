@@ -25,6 +25,8 @@ void history_free(struct history *h); /* waits until all is stored, for a while;
 /* These take NULL for a history that is switched off. */
 
 void history_keep(struct history *h, const struct record *r);
+/* What is stored is stored when that says no; or a second late. */
+void history_wait_while(struct history *h, bool (*is_busy)(void *arg), void *arg);
 
 struct history_state { /* for people */
 	bool is_on;

@@ -112,6 +112,11 @@ static int open_shelf(struct server *s, struct err *e)
 	return 0;
 }
 
+static bool has_exchanges(void *server)
+{
+	return http_state(((struct server *)server)->http).exchanges > 0;
+}
+
 /* Numbers of runs go on where they ended, and tell on which worker they are. */
 static int open_history(struct server *s, struct err *e)
 {
@@ -119,6 +124,7 @@ static int open_history(struct server *s, struct err *e)
 
 	if (history_start(&s->history, s->loop, &s->log, s->host->config->server, e) < 0)
 		return -1;
+	history_wait_while(s->history, has_exchanges, s);
 	uint64_t last = history_last_run(s->history);
 	pool_number_after(s->pool, last >> 32 == id_own_node() ? last : first);
 	return 0;

@@ -12,6 +12,7 @@
  */
 #include "pool/pool.h"
 #include "base/own.h"
+#include "base/wakeful.h"
 #include "lib/host.h"
 #include "lib/job.h"
 
@@ -29,6 +30,7 @@ enum {
 
 struct bench {
 	struct loop *loop;
+	struct wakeful wakeful; /* as the server is: what is compared is HTTP */
 	struct vial *host;
 	struct pool *pool;
 	struct environments environments;
@@ -115,6 +117,7 @@ static void start_run(struct client *c)
 	struct err e;
 
 	c->began_us = loop_now();
+	wakeful_stir(&c->bench->wakeful);
 	c->bench->busy++;
 	if (vial_job_create(&job, c->bench->host, "python", &error) < 0 ||
 	    vial_job_code(job, NULL, code, sizeof(code) - 1, &error) < 0)
@@ -186,6 +189,7 @@ int main(int argc, char **argv)
 	    vial_open(&b.host, argv[3], (struct vial_error *)&e) < 0 ||
 	    loop_create(&b.loop, &e) < 0)
 		fail(&e);
+	wakeful_open(&b.wakeful, b.loop);
 	const struct config_server *server = b.host->config->server;
 	const struct pool_options options = { .armed_min = (unsigned)server->armed,
 					      .boxes_max = (unsigned)server->max,
@@ -194,6 +198,7 @@ int main(int argc, char **argv)
 	    loop_set_timer(b.loop, &b.stage, WARM_UP_US, &e) < 0 || loop_run(b.loop, &e) < 0)
 		fail(&e);
 	pool_free(b.pool);
+	wakeful_close(&b.wakeful);
 	loop_free(b.loop);
 	environments_done(&b.environments);
 	vial_close(b.host);
