@@ -21,6 +21,8 @@ int call_take_code(void)
 static int wait_for_code(void)
 {
 	python_renew();
+	if (!vial_has_session() && !vial_is_rehearsal() && python_usual_name())
+		go_make_ready(python_usual_name());
 	if (!vial_has_session() && vial_may_wait_late() && python_wait_late())
 		return CALL_LATER;
 	return call_take_code();

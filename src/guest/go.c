@@ -100,6 +100,40 @@ static int take_record(struct input *in, struct go_record *ret, struct err *e)
 
 /* ---- files ----------------------------------------------------------------------------- */
 
+/* The file that was made before anything came, in the current directory. */
+static struct {
+	const char *name;
+	int fd; /* -1: there is none */
+} ready = { .fd = -1 };
+
+void go_make_ready(const char *name)
+{
+	enum { PAGE = 4096 };
+
+	ready.name = name;
+	ready.fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (ready.fd >= 0) /* most programs fit there; where it cannot be had, it is had later */
+		(void)fallocate(ready.fd, FALLOC_FL_KEEP_SIZE, 0, PAGE);
+}
+
+/* It was for nothing, and leaves no trace. */
+static void discard_ready(void)
+{
+	if (ready.fd < 0)
+		return;
+	(void)unlink(ready.name);
+	closep(&ready.fd);
+	ready.fd = -1;
+}
+
+static int take_ready(int place, const char *name)
+{
+	if (ready.fd >= 0 && place == AT_FDCWD && strcmp(name, ready.name) == 0)
+		return take_fd(&ready.fd);
+	discard_ready();
+	return -1;
+}
+
 /* Whoever sent the files is told what is wrong with them. */
 static int file_failed(struct err *e, const char *name)
 {
@@ -185,7 +219,9 @@ static int take_file(struct input *in, uint32_t len, struct err *e)
 
 	if (take_name(in, name, &len, e) < 0)
 		return -1;
-	auto_close int fd = create(in->place, name, e);
+	auto_close int fd = take_ready(in->place, name);
+	if (fd < 0)
+		fd = create(in->place, name, e);
 	if (fd < 0)
 		return -1;
 	while (len > 0) {
@@ -292,6 +328,7 @@ static int take_all(struct go_words *ret, struct buf *words, struct input *in, s
 		case GO_RUN:
 			if (record.len > 0 || in->at != in->end)
 				return err_set(e, ERR_INVALID, "something after the last record");
+			discard_ready();
 			return 0;
 		default:
 			return err_set(e, ERR_INVALID, "a record of kind %u", record.kind);

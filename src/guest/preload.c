@@ -36,6 +36,10 @@
 
 _Static_assert((int)GO_FD == BOX_CONTROL_FD, "one place for the control socket");
 
+#ifndef GUEST_LINGER_S /* tests have nobody who kills guests that are done */
+#define GUEST_LINGER_S 1
+#endif
+
 static struct pages pages[2]; /* what guests will touch: with a program, with a session */
 static int rehearsal = -1;   /* where one tells that; -1: this is none */
 static bool served;          /* whatever fork() was for is done */
@@ -312,7 +316,7 @@ static void say_done(int status)
 	 * one may have another at once: we are killed when there is time for it, and interrupt
 	 * nobody then. */
 	sys_stand_back();
-	(void)nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+	(void)nanosleep(&(struct timespec){ .tv_sec = GUEST_LINGER_S }, NULL);
 }
 
 /* Last of all that runs in this process: whatever the interpreter had to write is written. */

@@ -26,6 +26,8 @@ bool python_wait_late(void);
 /* In a guest whose code has arrived: logging was loaded by that, if anybody asks. */
 void python_set_loading_time(void);
 
+const char *python_usual_name(void); /* of programs; NULL: not known */
+
 /* In a guest that has its program, or its session's files: CALL_RENAMED when the program will run
  * under the name among the words, CALL_PLAIN when this interpreter is as good as a fresh one. */
 int python_told(bool has_words, bool is_session, unsigned file_count);

@@ -108,6 +108,11 @@ const char *python_program(void)
 	return named.other ? named.other : named.usual;
 }
 
+const char *python_usual_name(void)
+{
+	return named.usual;
+}
+
 int python_told(bool has_words, bool is_session, unsigned file_count)
 {
 	char words[PATH_MAX + 2];

@@ -286,6 +286,64 @@ TEST(an_existing_file_is_replaced)
 	CHECK_STR(buf_str(&got), "new");
 }
 
+TEST(a_file_that_is_ready_is_the_programs)
+{
+	AUTO(place_leave) struct place p;
+	auto_buf struct buf sent = BUF_INIT(1 << 20), got = BUF_INIT(1 << 20);
+	struct stat before, after;
+	struct err e;
+
+	CHECK(place_enter(&p));
+	go_make_ready("main.py");
+	CHECK(stat("main.py", &before) == 0 && before.st_size == 0);
+	go_add_file(&sent, "main.py", "print(1)", 8);
+	go_add_file(&sent, "other.py", "print(2)", 8);
+	go_add(&sent, GO_RUN, NULL, 0);
+	CHECK_OK(receive_buf(&sent, &e));
+	CHECK(stat("main.py", &after) == 0);
+	CHECK_INT(after.st_ino, before.st_ino);
+	CHECK_INT(after.st_mtime, WORKSPACE_OLD_TIME);
+	CHECK_INT(after.st_mode, S_IFREG | 0644);
+	CHECK_INT(read_whole(&got, "main.py"), 0);
+	CHECK_STR(buf_str(&got), "print(1)");
+}
+
+TEST(a_file_that_was_ready_for_nothing_is_gone)
+{
+	static const char *const others[] = { "other.py", "main.py/inside", NULL };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		AUTO(place_leave) struct place p;
+		auto_buf struct buf sent = BUF_INIT(1 << 20);
+		struct stat st;
+		struct err e;
+
+		CHECK(place_enter(&p));
+		go_make_ready("main.py");
+		if (others[i])
+			go_add_file(&sent, others[i], "x", 1);
+		go_add(&sent, GO_RUN, NULL, 0);
+		CHECK_OK(receive_buf(&sent, &e));
+		CHECK(stat("main.py", &st) < 0 || S_ISDIR(st.st_mode));
+		CHECK(!others[i] || stat(others[i], &st) == 0);
+	}
+}
+
+TEST(what_is_there_is_not_made_ready)
+{
+	AUTO(place_leave) struct place p;
+	auto_buf struct buf sent = BUF_INIT(1 << 20), got = BUF_INIT(1 << 20);
+	struct err e;
+
+	CHECK(place_enter(&p));
+	CHECK(symlink("elsewhere", "main.py") == 0);
+	go_make_ready("main.py");
+	go_add(&sent, GO_RUN, NULL, 0);
+	CHECK_OK(receive_buf(&sent, &e));
+	CHECK(access("elsewhere", F_OK) < 0);
+	CHECK(unlink("main.py") == 0); /* it was left alone */
+}
+
 TEST(a_closed_socket_is_told_apart_from_nonsense)
 {
 	AUTO(place_leave) struct place p;
