@@ -1,6 +1,7 @@
 /*
  * execute - vial_run(): one job, one fresh sandbox, one result.
  */
+#include "base/wakeful.h"
 #include "engine/run.h"
 #include "lib/outlet.h"
 #include "lib/result.h"
@@ -21,6 +22,7 @@ struct execution {
 	struct timespec mark;
 	bool emptied; /* the run's group holds nobody any more */
 	struct outlet outlet; /* where hosts may be reached */
+	int awake;            /* processors, until it runs; -1: as they like */
 };
 
 static void execution_done(struct execution *x)
@@ -36,6 +38,7 @@ static void execution_done(struct execution *x)
 	plan_done(&x->plan);
 	if (x->bare_dir >= 0)
 		(void)close(x->bare_dir);
+	closep(&x->awake);
 	lease_done(&x->lease); /* last: the names above are ours while we hold it */
 }
 
@@ -151,8 +154,11 @@ static void relay(int stream, const char *bytes, size_t len, void *arg)
 static int compile(struct execution *x, struct result *r, bool *ret_ok, struct err *e)
 {
 	struct guest_spec guest = guest_of(x);
-	const struct run_io io = { .in_fd = -1, .cancel_fd = x->job->cancel_fd, .out = &r->out,
-				   .err = &r->err };
+	const struct run_io io = { .in_fd = -1,
+				   .cancel_fd = x->job->cancel_fd,
+				   .out = &r->out,
+				   .err = &r->err,
+				   .awake = &x->awake };
 	struct run_end end;
 
 	guest.argv = (const char *const *)x->plan.compile;
@@ -211,6 +217,7 @@ static int run(struct execution *x, struct result *r, struct err *e)
 		.arg = x->job,
 		.watch = watch,
 		.watch_count = watch_count,
+		.awake = &x->awake,
 	};
 	struct run_end end;
 
@@ -232,13 +239,18 @@ int vial_run(const struct vial_result **ret, struct vial_job *job, struct vial_e
 			       .host = job->host,
 			       .lease.fd = -1,
 			       .bare_dir = -1,
+			       .awake = -1,
 			       .outlet = { .channel = -1, .pidfd = -1, .lease.fd = -1 } };
 	auto_result struct result *r = NULL;
 	struct err *e = err_of(error);
 	bool go_on = true;
 
 	if (job_check(job, e) < 0 || job_hear_cancel(job, e) < 0 ||
-	    result_create(&r, &job->limits, e) < 0 || prepare(&x, e) < 0)
+	    result_create(&r, &job->limits, e) < 0)
+		return -1;
+	if (x.host->config->server->wakeful) /* four processes make a sandbox, in turn */
+		x.awake = wakeful_hold();
+	if (prepare(&x, e) < 0)
 		return -1;
 	if (x.plan.compile && compile(&x, r, &go_on, e) < 0)
 		return -1;
