@@ -77,8 +77,8 @@ struct go_words {
 	char key[GO_KEY_LEN];
 };
 
-/* Ahead of all that, while nobody waits: an empty file, in which most programs will be.  If it is not
- * among those that come, it is gone again.  The name is kept. */
+/* Ahead of all that, while nobody waits: an empty file, in which most programs will be.  If it is
+ * not among those that come, it is gone again.  The name is not copied. */
 void go_make_ready(const char *name);
 
 int go_receive(struct go_words *ret, int control, struct err *e) MUST_USE;

@@ -41,8 +41,8 @@ static struct {
 	PyObject *run_exitfuncs, *thread_count, *collect, *unfreeze;
 	PyObject *exit_count; /* how many functions run_exitfuncs would call */
 	long exits;
-	/* Names, kept: where Python caches what it found depends on where the name lies, so that a
-	 * name of the moment is found in no cache, and noted in a page that nobody has touched yet. */
+	/* Names, kept: where Python caches what it found depends on where the name lies.  One of
+	 * the moment is in no cache, and is noted in a page that nobody has touched yet. */
 	PyObject *closed, *flush;
 	PyObject *lists[2]; /* threading's exit functions, logging's handlers; or NULL */
 	intptr_t list_sizes[2];

@@ -24,6 +24,7 @@ def is_there(pid):
 
 
 LEASE_OF_NOBODY = 4095
+LATENCY = "/dev/cpu_dma_latency"  # how long processors may take to wake up, in microseconds
 
 
 def beside_own_groups():
@@ -69,6 +70,7 @@ class LockedIn(daemon.Case):
         self.assertEqual(status["Threads"], "1")
 
     def test_it_holds_no_file_for_writing_but_the_journals(self):
+        """And that which keeps processors awake, in which there is nothing but a number."""
         pid = self.daemon.server_pid()
         for number in os.listdir("/proc/%d/fd" % pid):
             try:
@@ -77,7 +79,8 @@ class LockedIn(daemon.Case):
                     flags = int(next(row for row in file if row.startswith("flags:")).split()[1], 8)
             except FileNotFoundError: # closed meanwhile
                 continue
-            if target.startswith("/") and int(number) > 2 and "/history.journal-" not in target:
+            if target.startswith("/") and int(number) > 2 and "/history.journal-" not in target \
+                    and target != LATENCY:
                 self.assertEqual(flags & os.O_ACCMODE, os.O_RDONLY, target)
 
     def test_nothing_piles_up(self):
@@ -96,6 +99,44 @@ class LockedIn(daemon.Case):
         for i in range(50):
             self.assertEqual(self.run_ok("print(%d)" % i)["stdout"], "%d\n" % i)
         self.assertTrue(wait_until(lambda: settled() <= before + 40))
+
+
+@unittest.skipUnless(os.access(LATENCY, os.R_OK | os.W_OK) and os.cpu_count() <= 16,
+                     "processors of this host cannot be kept awake, or shall not be")
+class Wakeful(unittest.TestCase):
+    def serve(self, *options):
+        made = daemon.Daemon(*options)
+        self.addCleanup(made.close)
+        folder = "/proc/%d/fd" % made.server_pid()
+        return made, [os.readlink(os.path.join(folder, number)) for number in os.listdir(folder)]
+
+    @staticmethod
+    def latency():
+        with open(LATENCY, "rb", buffering=0) as file:
+            return int.from_bytes(file.read(4), "little")
+
+    def test_processors_stay_awake_while_somebody_asks(self):
+        made, files = self.serve()
+        self.assertIn(LATENCY, files)
+        over = threading.Event()
+
+        def ask():
+            connection = made.connect()
+            while not over.is_set():
+                made.ask("GET", "/healthz", connection=connection)
+            connection.close()
+        client = threading.Thread(target=ask)
+        client.start()
+        try:
+            self.assertTrue(wait_until(lambda: self.latency() == 0))
+        finally:
+            over.set()
+            client.join()
+        self.assertTrue(wait_until(lambda: self.latency() != 0), "they are not let go")
+
+    def test_not_where_the_operator_says_so(self):
+        _, files = self.serve("--set", "wakeful=false")
+        self.assertNotIn(LATENCY, files)
 
 
 class Ending(unittest.TestCase):
