@@ -212,6 +212,7 @@ int loop_run(struct loop *loop, struct err *e)
 {
 	loop->stop = false;
 	while (!loop->stop) {
+		call_afterwards(loop);
 		int n = epoll_wait(loop->epoll_fd, loop->ready, ROUND, wait_ms(loop));
 		if (n < 0 && errno != EINTR)
 			return err_sys(e, "epoll");
@@ -224,7 +225,6 @@ int loop_run(struct loop *loop, struct err *e)
 		}
 		call_due(loop);
 		call_due(loop); /* what those want done at once */
-		call_afterwards(loop);
 	}
 	return 0;
 }

@@ -57,8 +57,7 @@ void wakeful_open(struct wakeful *w, struct loop *loop)
 
 void wakeful_close(struct wakeful *w)
 {
-	if (w->is_held)
-		loop_cancel_timer(w->loop, &w->release);
+	loop_cancel_timer(w->loop, &w->release);
 	w->is_held = false;
 	closep(&w->fd);
 	w->fd = -1;

@@ -290,6 +290,7 @@ __attribute__((visibility("default"))) pid_t fork(void)
 	pages_gather();
 	if (is_rehearsal(real, false) || (session && is_rehearsal(real, true)))
 		return 0;
+	make_memory_own(); /* once more: libraries may have had their say at those forks */
 	note_own_fds();
 	has_session = serve(BOX_CONTROL_FD);
 	replace_own_fds();

@@ -58,7 +58,7 @@ PyObject *python_call(PyObject *callable); /* NULL is fine */
 void python_release(PyObject *o);          /* likewise */
 PyObject *python_module(const char *name); /* that is loaded */
 PyObject *python_attribute(PyObject *o, const char *name);
-PyObject *python_named(PyObject *o, PyObject *name); /* likewise, of a name that is kept */
+PyObject *python_named(PyObject *o, PyObject *name); /* by a name that is kept */
 PyObject *python_attribute_of(const char *module, const char *name);
 long python_number(PyObject *o); /* releases it */
 

@@ -46,7 +46,7 @@ static size_t kept_next; /* whose place the next one takes */
 
 static struct kept *find_kept(ino_t network)
 {
-	for (size_t i = 0; i < KEPT_MAX; i++)
+	for (size_t i = 0; network && i < KEPT_MAX; i++)
 		if (kept[i].network == network)
 			return &kept[i];
 	return NULL;
@@ -68,8 +68,8 @@ static struct kept *open_books(ino_t network, struct err *e)
 
 	if (dir < 0)
 		dir = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0) {
-		err_sys(e, "/proc");
+	if (dir < 0 || network == 0) {
+		err_sys(e, "%s", dir < 0 ? "/proc" : "network");
 		return NULL;
 	}
 	forget(k);
@@ -122,6 +122,7 @@ static int read_books(struct buf *ret, const struct kept *k, struct err *e)
 
 static struct buf blank = BUF_INIT(1u << 20);
 
+/* What a network is known by, while there is something of it; 0: that cannot be said. */
 static ino_t number_of(int network)
 {
 	struct stat st;
@@ -137,11 +138,12 @@ static int make(struct err *e)
 		errno = -fd;
 		return err_sys(e, "network");
 	}
-	const struct kept *k = open_books(number_of(fd), e);
+	struct kept *k = open_books(number_of(fd), e);
 	buf_reset(&blank);
-	if (!k || read_books(&blank, k, e) < 0)
-		return -1;
-	return take_fd(&fd);
+	if (k && read_books(&blank, k, e) == 0)
+		return take_fd(&fd);
+	forget(k);
+	return -1;
 }
 
 static int check(const int *fds, size_t fd_count, struct err *e)
@@ -155,13 +157,11 @@ static int check(const int *fds, size_t fd_count, struct err *e)
 		return err_sys(e, "network");
 	if (!k)
 		k = open_books(number_of(fds[0]), e);
-	if (!k || read_books(&now, k, e) < 0)
-		return -1;
-	if (now.len != blank.len || memcmp(now.data, blank.data, now.len) != 0) {
-		forget(k);
-		return err_set(e, ERR_DENIED, "network: used");
-	}
-	return SYS(fcntl, fds[0], F_DUPFD_CLOEXEC, 3);
+	bool is_read = k && read_books(&now, k, e) == 0;
+	if (is_read && now.len == blank.len && memcmp(now.data, blank.data, now.len) == 0)
+		return SYS(fcntl, fds[0], F_DUPFD_CLOEXEC, 3);
+	forget(k); /* nobody will use it again */
+	return is_read ? err_set(e, ERR_DENIED, "network: used") : -1;
 }
 
 /* For whoever proxies for its guest.  We do not stay: it would outlive its sandbox by us. */

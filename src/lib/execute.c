@@ -22,7 +22,7 @@ struct execution {
 	struct timespec mark;
 	bool emptied; /* the run's group holds nobody any more */
 	struct outlet outlet; /* where hosts may be reached */
-	int awake;            /* processors, until it runs; -1: as they like */
+	int awake;            /* processors, until its guest has run for a moment; or -1 */
 };
 
 static void execution_done(struct execution *x)

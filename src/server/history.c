@@ -17,8 +17,8 @@
 
 #define END_US  5000000u
 #define NOTE_US 250000u  /* how long the scribe does not know of a record: it likes many at once */
-#define BUSY_US 10000u   /* and whoever waits for an answer would rather not wait for it, too: */
-#define LATE_US 1000000u /* but not for ever */
+#define BUSY_US 10000u   /* until we look again whether somebody waits for an answer */
+#define LATE_US 1000000u /* how long it does not know at the most */
 
 enum {
 	JOURNAL_TURN = 4 << 20, /* so large, and the other one has its turn */
@@ -157,14 +157,20 @@ static bool send_ask(struct history *h, const struct scribe_ask *ask)
 	return false;
 }
 
+/* To store takes a processor from whoever waits for an answer; but what waits must not pile up. */
+static bool can_wait(const struct history *h)
+{
+	return h->is_busy && h->is_busy(h->is_busy_arg) && loop_now() < h->noted_us + LATE_US &&
+	       h->journals[h->active].len < JOURNAL_TURN;
+}
+
 static void on_note(struct timer *t)
 {
 	struct history *h = holder_of(t, struct history, note);
 	struct scribe_ask ask = { .kind = ASK_NOTE };
 	struct err ignored;
 
-	if (h->is_busy && h->is_busy(h->is_busy_arg) && loop_now() < h->noted_us + LATE_US &&
-	    loop_set_timer(h->loop, t, BUSY_US, &ignored) == 0)
+	if (can_wait(h) && loop_set_timer(h->loop, t, BUSY_US, &ignored) == 0)
 		return;
 	h->is_noted = false;
 	fill_ask(&ask, h);

@@ -68,23 +68,28 @@ static void serve(struct http *http)
 }
 
 /* Before it is looked at: another processor wakes up while we read. */
-static void stir_and_serve(struct http *http)
+static void stir(struct http *http)
 {
 	if (http->options.wakeful)
 		wakeful_stir(http->options.wakeful);
-	serve(http);
 }
 
 static void on_events(struct watch *w, uint32_t events)
 {
+	struct http *http = holder_of(w, struct http, events);
+
 	(void)events;
-	stir_and_serve(holder_of(w, struct http, events));
+	stir(http);
+	serve(http);
 }
 
 static void on_tls_events(struct watch *w, uint32_t events)
 {
+	struct http *http = holder_of(w, struct http, tls_events);
+
 	(void)events;
-	stir_and_serve(holder_of(w, struct http, tls_events));
+	stir(http);
+	serve(http);
 }
 
 static void on_poke(struct timer *t)
@@ -288,6 +293,7 @@ static void on_arrival(struct watch *w, uint32_t events)
 	struct err ignored;
 
 	(void)events;
+	stir(http); /* its first request is read without an event of its own */
 	for (int i = 0; i < ACCEPT_AT_ONCE; i++) {
 		if (http->state.connections >= http->options.connections_max) {
 			stop_listening(http);

@@ -1,5 +1,6 @@
 """What ran is kept, through every kind of death; and told to whom it belongs."""
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
@@ -299,6 +300,24 @@ class Deaths(unittest.TestCase):
         self.assertEqual(len(kept), len(set(kept)))
         self.assertEqual(set(answered) - set(kept), set())
         self.assertEqual(len(numbers), len(set(numbers)))  # ids go on after a restart
+
+    def stored(self):
+        with contextlib.closing(sqlite3.connect(os.path.join(self.state, "runs/history.db"))) as db:
+            return [bytes(row[0]).decode() for row in db.execute("SELECT code FROM runs")]
+
+    @inside
+    def test_somebody_who_waits_holds_it_up_for_a_moment_only(self):
+        daemon = Daemon("--armed", "0", state=self.state)
+        try:
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                waits = pool.submit(daemon.ask, "POST", "/v1/runs", run_of("sleep 30", "sh"))
+                self.assertTrue(wait_until(lambda: daemon.runs()))
+                self.assertEqual(daemon.ask("POST", "/v1/runs", run_of("echo 1", "sh"))[0], 200)
+                self.assertTrue(wait_until(lambda: self.stored() == ["echo 1"]))
+                self.assertFalse(waits.done())
+                daemon.ask("DELETE", "/v1/runs/" + daemon.runs()[0]["id"])
+        finally:
+            daemon.close()
 
     @inside
     def test_two_daemons_and_one_place(self):

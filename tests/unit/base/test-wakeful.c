@@ -84,8 +84,11 @@ TEST(what_comes_meanwhile_keeps_them_awake_for_longer)
 	CHECK_OK(fixture_open(&f, &e));
 	wakeful_stir(&f.wakeful);
 	CHECK_INT(heard(&f), NONE);
-	f.wakeful.until_us =
-		loop_now() + LONG_US; /* as if it had just been stirred, all the time */
+	uint64_t until_us = f.wakeful.until_us;
+	(void)usleep(100);
+	wakeful_stir(&f.wakeful);
+	CHECK(f.wakeful.until_us > until_us);
+	f.wakeful.until_us = loop_now() + LONG_US; /* as if it were stirred all the time */
 	CHECK_OK(pass(&f, LONG_US / 2, &e));
 	CHECK_INT(heard(&f), SILENCE);
 	CHECK_OK(pass(&f, LONG_US, &e));
@@ -120,15 +123,15 @@ TEST(without_a_device_nothing_happens)
 
 TEST(the_hold_of_a_run_is_its_descriptor)
 {
+	auto_close int device = open("/dev/cpu_dma_latency", O_RDWR | O_CLOEXEC);
 	auto_close int fd = wakeful_hold();
 	int32_t latency_us = -1;
 
-	if (access("/dev/cpu_dma_latency", R_OK | W_OK) < 0 || sysconf(_SC_NPROCESSORS_ONLN) > 16) {
+	if (device < 0 || sysconf(_SC_NPROCESSORS_ONLN) > 16) {
 		CHECK_INT(fd, -1);
 		return;
 	}
 	CHECK(fd >= 0);
-	auto_close int device = open("/dev/cpu_dma_latency", O_RDONLY | O_CLOEXEC);
 	CHECK(read(device, &latency_us, sizeof(latency_us)) == sizeof(latency_us));
 	CHECK_INT(latency_us, NONE);
 	CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);

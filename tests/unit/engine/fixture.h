@@ -16,6 +16,7 @@ struct fixture {
 	struct cgroup_host *cgroups;
 	struct cgroup *cgroup;
 	struct buf out, err;
+	int *awake; /* of struct run_io */
 	struct err e;
 };
 
