@@ -741,6 +741,13 @@ int live_usage_so_far(struct cgroup_usage *ret, struct live *live, struct err *e
 	return account ? cgroup_usage_so_far(ret, account, e) : -1;
 }
 
+int live_usage_alive(struct cgroup_usage *ret, struct live *live, struct err *e)
+{
+	struct cgroup *account = account_of(live, e);
+
+	return account ? cgroup_usage_alive(ret, account, e) : -1;
+}
+
 uint64_t live_id(const struct live *live)
 {
 	return live->occupant.id;

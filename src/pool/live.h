@@ -75,7 +75,9 @@ void live_listen(struct live *branch, const struct live_events *events);
 /* Kill all of it; on_end follows.  `is_idle`: it has nothing to do, so that may wait a little. */
 void live_end(struct live *live, bool is_idle);
 int live_usage(struct cgroup_usage *ret, struct live *live, struct err *e) MUST_USE;
+/* Likewise, as cgroup_usage_so_far() and cgroup_usage_alive() do. */
 int live_usage_so_far(struct cgroup_usage *ret, struct live *live, struct err *e) MUST_USE;
+int live_usage_alive(struct cgroup_usage *ret, struct live *live, struct err *e) MUST_USE;
 /* What it did in the network since this was last asked; free() it.  NULL: it may reach no host. */
 struct vial_network *live_network(struct live *live);
 uint64_t live_id(const struct live *live); /* of the same series as those of runs */
