@@ -36,8 +36,8 @@ struct timer {
 int loop_set_timer(struct loop *loop, struct timer *t, uint64_t delay_us, struct err *e) MUST_USE;
 void loop_cancel_timer(struct loop *loop, struct timer *t); /* twice is fine */
 
-/* What can wait until all that is ready has had its turn, and is done before the loop sleeps.  It may
- * not ask for itself again: the loop would never sleep. */
+/* What can wait until all that is ready has had its turn, and is done before the loop sleeps.  It
+ * may not ask for itself again: the loop would never sleep. */
 struct afterwards {
 	void (*on_rest)(struct afterwards *a);
 	struct afterwards *next; /* the loop's, like the next one */
