@@ -457,11 +457,17 @@ class Kept(Case):
             self.assertTrue(wait_until(lambda: not self.named("vial-grafter")))
 
     def test_slots_that_died_are_made_again(self):
+        def space_of(pid):
+            try:
+                return os.readlink("/proc/%d/ns/pid" % pid)
+            except FileNotFoundError:  # it has just gone
+                return None
+
         def slots():
             """Those that nobody lives in."""
-            spaces = [os.readlink("/proc/%d/ns/pid" % pid) for pid, _ in self.named("python3")]
+            spaces = [space_of(pid) for pid, _ in self.named("python3")]
             return {pid for pid, depth in self.named("vial-init")
-                    if depth == 3 and os.readlink("/proc/%d/ns/pid" % pid) not in spaces}
+                    if depth == 3 and space_of(pid) not in [None, *spaces]}
         session = self.open()
         self.assertEqual(self.value(session, "1"), 1)
         self.assertTrue(wait_until(lambda: len(slots()) == AHEAD))

@@ -69,7 +69,7 @@ def network():
              "netstat igmp igmp6 route ipv6_route arp if_inet6 dev_mcast mcfilter mcfilter6 "
              "ip6_flowlabel xfrm_stat protocols wireless fib_trie fib_triestat").split()
     # Addresses in the kernel and numbers of inodes; and what is counted over all of the host.
-    numbers = r"(?m)^[0-9a-f]{16}:?|\d{6,}$|(mem|alloc|orphan) -?\d+"
+    numbers = r"(?m)^[0-9a-f]{16}:?|\d{6,} ?$|(mem|alloc|orphan) -?\d+"
     found = {name: re.sub(numbers, "", read("/proc/net/" + name)) for name in names}
     found["protocols"] = [line.split()[0] for line in found["protocols"].splitlines()]
     return found
@@ -101,7 +101,9 @@ def numbers():
 def own():
     files = ("cmdline comm cgroup oom_score_adj loginuid sessionid uid_map gid_map setgroups projid_map "
              "limits coredump_filter autogroup timens_offsets attr/current").split()
-    return {name: re.sub(r"\d{6,}", "N", read("/proc/self/" + name)) for name in files}
+    # In the maps of ids the ranges before and after its own are as long as its place in them says.
+    return {name: re.sub(r" *\d{3,}" if name.endswith("_map") else r"\d{6,}", "N", read("/proc/self/" + name))
+            for name in files}
 
 
 def proc():
