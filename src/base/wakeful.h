@@ -3,11 +3,10 @@
  * wakeful - idle processors do not go to sleep while somebody waits for an answer.
  *
  * To wake one takes tens of microseconds, in a virtual machine a hundred and more, both of whoever
- * wakes and of who is woken; and a run of a few hundred microseconds has four of these.  The kernel
- * knows whom to spare that: /dev/cpu_dma_latency is its interface for programs that would
- * rather have processors wait than sleep (PM QoS).  It holds for the whole host, so it is asked
- * for when something comes and let go of soon after, and not asked for at all where there are many
- * processors.  The request dies with its descriptor.
+ * wakes and of who is woken; and a run of a few hundred microseconds has four of these.  Who would
+ * rather have processors wait than sleep can say so to the kernel, by /dev/cpu_dma_latency (PM
+ * QoS).  It holds for the whole host, so it is said when something comes and taken back soon after,
+ * and not said at all where there are many processors.  It ends with its descriptor.
  */
 #include "base/loop.h"
 
@@ -19,10 +18,7 @@ struct wakeful {
 	struct timer release;
 };
 
-#define WAKEFUL_INIT                                                                               \
-	{                                                                                          \
-		.fd = -1                                                                           \
-	}
+#define WAKEFUL_INIT { .fd = -1 }
 
 /* As far as this host and our rights allow. */
 void wakeful_open(struct wakeful *w, struct loop *loop);

@@ -21,11 +21,11 @@ int call_take_code(void)
 static int wait_for_code(void)
 {
 	python_renew();
-	if (!vial_has_session() && !vial_is_rehearsal() && python_usual_name())
+	if (vial_has_session())
+		return call_take_code();
+	if (!vial_is_rehearsal() && python_usual_name()) /* that one has its program already */
 		go_make_ready(python_usual_name());
-	if (!vial_has_session() && vial_may_wait_late() && python_wait_late())
-		return CALL_LATER;
-	return call_take_code();
+	return vial_may_wait_late() && python_wait_late() ? CALL_LATER : call_take_code();
 }
 
 __attribute__((visibility("default"))) int getpriority(__priority_which_t which, id_t who)

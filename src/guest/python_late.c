@@ -69,10 +69,6 @@ void python_find_late(void)
 bool python_wait_late(void)
 {
 	awaited = zygote.take_words && zygote.home ? python_name() : NULL;
-	if (awaited) { /* written to now, while nobody waits */
-		py.Py_IncRef(zygote.home);
-		py.Py_DecRef(zygote.home);
-	}
 	return awaited;
 }
 

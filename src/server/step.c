@@ -439,14 +439,14 @@ static void finish(struct step *step, struct step_end *end)
 	session_next(s);
 }
 
-/* By one of live_usage()'s kind. */
-static void read_usage(struct step_end *end, const struct step *step,
-		       int (*read)(struct cgroup_usage *ret, struct live *live, struct err *e))
+static void read_usage(struct step_end *end, const struct step *step, bool is_alive)
 {
 	struct interpreter *in = step->session->interpreter;
 	struct err ignored;
 
-	if (read(&end->usage, live_of(step), &ignored) < 0)
+	int got = is_alive ? live_usage_alive(&end->usage, live_of(step), &ignored)
+			   : live_usage(&end->usage, live_of(step), &ignored);
+	if (got < 0)
 		end->usage = (struct cgroup_usage){ .cpu_us = 0 };
 	else if (end->usage.cpu_us > in->charged_us)
 		in->charged_us = end->usage.cpu_us; /* with the step */
@@ -520,7 +520,7 @@ static void on_result(struct step *step, const struct driver_message *m)
 
 	end.network = network;
 	live_drain(live_of(step));
-	read_usage(&end, step, live_usage_alive); /* it has just spoken */
+	read_usage(&end, step, true); /* it has just spoken */
 	if (m->rolled_back) {
 		on_rolled_back(step, m, &end);
 		return;
@@ -579,7 +579,7 @@ void step_kill(struct step *step, const char *reason)
 
 	end.network = network;
 	live_drain(live_of(step));
-	read_usage(&end, step, live_usage);
+	read_usage(&end, step, false);
 	session_drop(s);
 	if (step->limit)
 		end.outcome = VIAL_TIMED_OUT;

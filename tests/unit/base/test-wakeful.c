@@ -22,10 +22,7 @@ static void fixture_done(struct fixture *f)
 }
 
 #define auto_fixture AUTO(fixture_done)
-#define FIXTURE_INIT                                                                               \
-	{                                                                                          \
-		.wakeful = WAKEFUL_INIT, .device = -1                                              \
-	}
+#define FIXTURE_INIT { .wakeful = WAKEFUL_INIT, .device = -1 }
 
 static void on_stop(struct timer *t)
 {
