@@ -136,7 +136,12 @@ static void look_for_hangup(struct exchange *x)
 
 static void on_patience(struct timer *t)
 {
-	look_for_hangup(holder_of(t, struct exchange, patience));
+	struct exchange *x = holder_of(t, struct exchange, patience);
+
+	if (x->response)
+		resume(x); /* the beginning of a stream: no more of it came so soon */
+	else
+		look_for_hangup(x);
 }
 
 /* Only to be called from within a callback of the daemon. */
@@ -380,9 +385,11 @@ static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t l
 
 static enum MHD_Result answer(struct exchange *x)
 {
+	bool is_new = !x->is_handled;
+
 	if (x->is_gone)
 		return MHD_NO;
-	if (!x->is_handled) {
+	if (is_new) {
 		bool was_taking = x->is_taking;
 		x->is_handled = true;
 		x->is_taking = false;
@@ -399,7 +406,8 @@ static enum MHD_Result answer(struct exchange *x)
 	}
 	if (x->is_gone)
 		return MHD_NO;
-	if (!x->response) {
+	/* The beginning of a stream waits a moment for more: of a short program that is all. */
+	if (!x->response || (is_new && x->is_stream && !x->is_finished)) {
 		suspend(x);
 		return MHD_YES;
 	}
@@ -814,6 +822,7 @@ static ssize_t take_pending(void *arg, uint64_t at, char *to, size_t room)
 void exchange_stream(struct exchange *x, const char *type)
 {
 	x->pending = (struct buf)BUF_INIT(SIZE_MAX / 2); /* exchange_send() knows the bound */
+	x->is_stream = true;
 	tell_answer(x, 200, type);
 	if (x->is_alone)
 		return;

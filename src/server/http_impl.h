@@ -92,7 +92,7 @@ struct exchange {
 	bool is_taking;  /* the body goes to its handler as it comes, and is not over */
 	bool is_head, is_handled, is_suspended, is_answered, is_gone;
 	bool is_alone;    /* there is no connection any more */
-	bool is_finished; /* all of a stream is pending */
+	bool is_stream, is_finished; /* finished: all of a stream is pending */
 	struct watch hangup; /* while suspended: nobody else looks at the socket */
 	struct timer patience; /* until we do: most are answered before */
 	void (*on_gone)(void *arg);
