@@ -23,6 +23,8 @@ int rlimit_apply(const struct guest_spec *guest, const struct lease *lease, stru
 {
 	const struct limits *lim = guest->limits;
 	uint64_t data = guest->data_bytes ? guest->data_bytes : RLIM_INFINITY;
+	/* Whoever raises its own is killed instead of told; where no group kills, nobody may. */
+	bool has_group = guest->cgroup || guest->entry_count;
 	/* SIGXCPU a second before SIGKILL; the keeper's own clock is finer than both. */
 	uint64_t cpu = lim->cpu_ms / 1000 + 1;
 	/* Counted per user and namespace; without uids of its own, pid 1 counts with the guest. */
@@ -33,7 +35,7 @@ int rlimit_apply(const struct guest_spec *guest, const struct lease *lease, stru
 		{ "nofile", RLIMIT_NOFILE, lim->open_files, lim->open_files },
 		{ "fsize", RLIMIT_FSIZE, lim->file_bytes, lim->file_bytes },
 		{ "nproc", RLIMIT_NPROC, processes, processes },
-		{ "data", RLIMIT_DATA, data, data },
+		{ "data", RLIMIT_DATA, data, has_group ? RLIM_INFINITY : data },
 		{ "cpu", RLIMIT_CPU, cpu, cpu + 1 },
 		{ "stack", RLIMIT_STACK, STACK_BYTES, STACK_BYTES },
 		{ "memlock", RLIMIT_MEMLOCK, 64 << 10, 64 << 10 },

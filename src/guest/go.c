@@ -17,6 +17,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -82,17 +83,21 @@ static const char *take(struct input *in, size_t max, size_t *ret_len, struct er
 	return bytes;
 }
 
-static int take_record(struct input *in, struct go_record *ret, struct err *e)
+static int take_exactly(struct input *in, void *to, size_t len, struct err *e)
 {
-	char head[sizeof(*ret)];
-
-	for (size_t have = 0, n; have < sizeof(head); have += n) {
-		const char *bytes = take(in, sizeof(head) - have, &n, e);
+	for (size_t have = 0, n; have < len; have += n) {
+		const char *bytes = take(in, len - have, &n, e);
 		if (!bytes)
 			return -1;
-		memcpy(head + have, bytes, n);
+		memcpy((char *)to + have, bytes, n);
 	}
-	memcpy(ret, head, sizeof(*ret));
+	return 0;
+}
+
+static int take_record(struct input *in, struct go_record *ret, struct err *e)
+{
+	if (take_exactly(in, ret, sizeof(*ret), e) < 0)
+		return -1;
 	ret->kind = le32toh(ret->kind);
 	ret->len = le32toh(ret->len);
 	return 0;
@@ -285,14 +290,25 @@ static int take_key(struct go_words *ret, struct input *in, uint32_t len, struct
 {
 	if (len != GO_KEY_LEN)
 		return err_set(e, ERR_INVALID, "a key of %u bytes", len);
-	for (size_t have = 0, n; have < GO_KEY_LEN; have += n) {
-		const char *bytes = take(in, GO_KEY_LEN - have, &n, e);
-		if (!bytes)
-			return -1;
-		memcpy(ret->key + have, bytes, n);
-	}
-	ret->has_key = true;
-	return 0;
+	ret->has_key = take_exactly(in, ret->key, GO_KEY_LEN, e) == 0;
+	return ret->has_key ? 0 : -1;
+}
+
+/* Its control group has more, too. */
+static int take_heap(struct input *in, uint32_t len, struct err *e)
+{
+	struct rlimit data;
+	uint64_t more;
+
+	if (len != sizeof(more))
+		return err_set(e, ERR_INVALID, "a heap of %u bytes", len);
+	if (take_exactly(in, &more, sizeof(more), e) < 0)
+		return -1;
+	more = le64toh(more);
+	if (getrlimit(RLIMIT_DATA, &data) < 0)
+		return err_sys(e, "memory");
+	data.rlim_cur = more < data.rlim_max - data.rlim_cur ? data.rlim_cur + more : data.rlim_max;
+	return setrlimit(RLIMIT_DATA, &data) < 0 ? err_sys(e, "memory") : 0;
 }
 
 /* ---- all of it ------------------------------------------------------------------------- */
@@ -319,6 +335,9 @@ static int take_all(struct go_words *ret, struct buf *words, struct input *in, s
 			break;
 		case GO_KEY:
 			done = take_key(ret, in, record.len, e);
+			break;
+		case GO_HEAP:
+			done = take_heap(in, record.len, e);
 			break;
 		case GO_SESSION:
 			if (record.len > 0)

@@ -15,6 +15,7 @@
  *   GO_SOURCE the name of another file that is compiled with the program
  *   GO_ARG   an argument of the program
  *   GO_ENV   NAME=value
+ *   GO_HEAP  a uint64_t: so many bytes more of data than it was armed with
  *   GO_KEY   GO_KEY_LEN bytes that nobody can guess; once, for interpreters that are warm
  *   GO_SESSION no program: become the language's session driver, and keep the socket.  What comes
  *              over it from then on is docs/SESSION-PROTOCOL.md
@@ -42,7 +43,7 @@
 
 enum go_kind {
 	GO_NAME = 'n', GO_STAGE = 's', GO_FILE = 'f', GO_SOURCE = 'm', GO_ARG = 'a', GO_ENV = 'e',
-	GO_KEY = 'k', GO_SESSION = 'l', GO_RUN = 'r',
+	GO_HEAP = 'h', GO_KEY = 'k', GO_SESSION = 'l', GO_RUN = 'r',
 	GO_FAILED = 'x',
 };
 

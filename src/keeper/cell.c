@@ -328,16 +328,30 @@ void cell_signal(struct cell *cell, int sig)
 		(void)kill(-pid, sig);
 }
 
-void cell_guard(struct cell *cell)
+static void set_limits(struct cell *cell)
 {
 	struct limits lim = cell->limits;
 
+	if (cell->is_guarded)
+		lim.memory_bytes *= GUARDED_TIMES;
+	if (cell->cgroup)
+		cgroup_set_limits(cell->cgroup, &lim);
+}
+
+void cell_guard(struct cell *cell)
+{
 	cell->is_guarded = true;
-	if (!cell->cgroup)
+	set_limits(cell);
+	if (cell->cgroup)
+		cgroup_kill_singly(cell->cgroup);
+}
+
+void cell_grow(struct cell *cell, uint64_t memory_bytes)
+{
+	if (memory_bytes <= cell->limits.memory_bytes)
 		return;
-	lim.memory_bytes *= GUARDED_TIMES;
-	cgroup_set_limits(cell->cgroup, &lim);
-	cgroup_kill_singly(cell->cgroup);
+	cell->limits.memory_bytes = memory_bytes;
+	set_limits(cell);
 }
 
 void cell_rescue(struct cell *cell)

@@ -99,6 +99,10 @@ static void obey(struct keeper *k, const struct wire_msg *msg, const int *fds, s
 		if (cell)
 			cell_guard(cell);
 		break;
+	case WIRE_GROW:
+		if (cell)
+			cell_grow(cell, msg->arm.limits.memory_bytes);
+		break;
 	case WIRE_RESCUE:
 		if (cell)
 			cell_rescue(cell);

@@ -204,6 +204,7 @@ void cell_kill(struct cell *cell);
 void cell_listen(struct cell *cell, const struct wire_listen *listen);
 void cell_signal(struct cell *cell, int sig); /* to its guest's process group */
 void cell_guard(struct cell *cell);
+void cell_grow(struct cell *cell, uint64_t memory_bytes);
 void cell_rescue(struct cell *cell);
 void cell_check_sockets(struct cell *cell); /* it ends if they hold too much */
 void cell_fail(struct cell *cell, const struct err *e); /* it cannot be armed */

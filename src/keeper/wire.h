@@ -24,6 +24,7 @@ enum wire_kind {
 	WIRE_SIGNAL, /* SIGINT to the guest and its process group */
 	WIRE_GUARD,  /* the guest copies itself, and looks after its processes: one that is lost
 		      * to the memory limit, which is twice its own, is not the others' end */
+	WIRE_GROW,   /* it has more memory than it was armed with: arm.limits */
 	WIRE_RESCUE, /* SIGTERM to the guest alone, which then ends what hangs in it */
 	WIRE_KILL,   /* the guest, all it started, and the sandbox; ENDED follows */
 	WIRE_FILES,  /* one descriptor, a workspace: a filer for it; answered by FILER or FAILED */

@@ -51,8 +51,8 @@ struct vial_job {
 	bool has_code;
 	const char *const *command; /* instead of code: a template of the language's row */
 	struct strings args, env, exports; /* env as NAME=VALUE */
-	/* Exports are for the next run: at most so many bytes of them, and none from a workspace
-	 * that is as it was given.  0: they are the caller's. */
+	/* Exports are for the next run: names, and all that has changed; at most so many bytes of
+	 * them, and none from a workspace that is as it was given.  0: they are the caller's. */
 	uint64_t keep_bytes;
 	struct job_file *files;
 	size_t file_count;

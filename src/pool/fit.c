@@ -113,9 +113,16 @@ struct shape shape_of_live(const struct shape *shape, const struct limits *usual
 }
 
 /* What is used of it can be seen from here, and not only limited where it is used. */
-static bool sees_cpu_time(const struct pool *pool)
+static bool has_groups(const struct pool *pool)
 {
 	return !pool->host->is_bare && cgroup_version(pool->host->cgroups) != CGROUP_NONE;
+}
+
+/* What was parked has taken a heap for what there was. */
+static bool can_grow(const struct pool *pool, const struct shape *box)
+{
+	return has_groups(pool) && !(box->flags & WIRE_COLD) &&
+	       environment_warmth(&pool->environments->items[box->environment]) == WARM_FORK;
 }
 
 bool shape_fits(const struct pool *pool, const struct shape *box, const struct shape *wanted)
@@ -125,9 +132,11 @@ bool shape_fits(const struct pool *pool, const struct shape *box, const struct s
 	/* Time and output are watched from here; of CPU time a sandbox has a bound of its own. */
 	return box->environment == wanted->environment && box->flags == wanted->flags &&
 	       (needs->cpu_ms == has->cpu_ms ||
-		(needs->cpu_ms < has->cpu_ms && sees_cpu_time(pool))) &&
+		(needs->cpu_ms < has->cpu_ms && has_groups(pool))) &&
 	       needs->cpu_millicores == has->cpu_millicores &&
-	       needs->memory_bytes == has->memory_bytes && needs->processes == has->processes &&
+	       (needs->memory_bytes == has->memory_bytes ||
+		(needs->memory_bytes > has->memory_bytes && can_grow(pool, box))) &&
+	       needs->processes == has->processes &&
 	       needs->open_files == has->open_files && needs->file_bytes == has->file_bytes &&
 	       needs->workspace_bytes == has->workspace_bytes &&
 	       needs->tmp_bytes == has->tmp_bytes && needs->files == has->files;

@@ -381,6 +381,7 @@ static int write_go(struct live *live, struct err *e)
 		return -1;
 	for (size_t i = 0; i < job->env.count; i++)
 		go_add(go, GO_ENV, job->env.items[i], strlen(job->env.items[i]));
+	sandbox_add_heap(live->occupant.box, go);
 	go_add(go, GO_SESSION, NULL, 0);
 	go_add(go, GO_RUN, NULL, 0);
 	return go->dropped ? err_set(e, ERR_SYS, "out of memory") : 0;

@@ -13,6 +13,7 @@ void occupant_enter(struct occupant *t, struct sandbox *box)
 {
 	box->occupant = t;
 	t->box = box;
+	sandbox_grow(box, &t->shape.limits);
 	t->kept->running += !t->is_running;
 	t->share->running += !t->is_running;
 	t->is_running = true;

@@ -55,6 +55,7 @@ struct sandbox {
 	struct occupant *occupant; /* ARMING: who waits for it, or NULL; TAKEN: whose it is */
 	int fds[WIRE_FD_CGROUP];
 	struct cgroup *cgroup; /* its accounts; NULL: the host has none */
+	uint64_t more_data;    /* bytes that its guest may have beyond what it was armed with */
 	uint64_t inodes;       /* of its workspace, when it was armed; 0: not known */
 	uint64_t ordered_us, armed_us;
 	uint64_t done_us; /* since then its guest has nothing to do: KILL can wait; 0: it cannot */
@@ -191,6 +192,10 @@ void sandbox_discard(struct sandbox *box); /* whatever it is doing */
 void sandbox_uncount(struct sandbox *box); /* the keeper has none of its number; twice is fine */
 void sandbox_free(struct sandbox *box);
 /* One order to the keeper about it; false: not now, or never again. */
+/* It was made with less memory than its occupant has (shape_fits): both its group and its guest are
+ * told. */
+void sandbox_grow(struct sandbox *box, const struct limits *needs);
+void sandbox_add_heap(const struct sandbox *box, struct buf *go);
 bool pool_tell(const struct sandbox *box, enum wire_kind kind, const struct limits *limits);
 bool pool_send_orders(struct pool *pool);  /* that are due; false: the keeper's ears are full */
 void pool_on_keeper(struct watch *w, uint32_t events);

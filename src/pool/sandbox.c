@@ -2,8 +2,11 @@
  * sandbox - one of the keeper's, from its order to its end: what is asked, and what is heard.
  */
 #include "base/own.h"
+#include "guest/go.h"
+#include "lib/plan.h"
 #include "pool/pool_impl.h"
 
+#include <endian.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/random.h>
@@ -32,6 +35,28 @@ bool pool_tell(const struct sandbox *box, enum wire_kind kind, const struct limi
 	if (limits)
 		msg.arm = (struct wire_arm){ box->shape.environment, box->shape.flags, *limits };
 	return wire_send(box->pool->keeper.fd, &msg, &box->fds[WIRE_FD_WORKSPACE], has_fd, &e) == 0;
+}
+
+void sandbox_grow(struct sandbox *box, const struct limits *needs)
+{
+	const struct runtime *rt =
+		box->pool->environments->items[box->shape.environment].tool.runtime;
+	struct limits *has = &box->shape.limits;
+	uint64_t before = plan_data_bytes(rt, has);
+
+	if (needs->memory_bytes <= has->memory_bytes)
+		return;
+	has->memory_bytes = needs->memory_bytes;
+	box->more_data = plan_data_bytes(rt, has) - before;
+	(void)pool_tell(box, WIRE_GROW, has); /* a keeper that is gone is noticed elsewhere */
+}
+
+void sandbox_add_heap(const struct sandbox *box, struct buf *go)
+{
+	const uint64_t more = htole64(box->more_data);
+
+	if (more)
+		go_add(go, GO_HEAP, &more, sizeof(more));
 }
 
 /* ---- the life of a sandbox ------------------------------------------------------------- */
@@ -128,7 +153,7 @@ void sandbox_uncount(struct sandbox *box)
 	box->pool->killing_count -= box->killed;
 }
 
-/* The keeper has it no more; a occupant that still holds it lets go by itself. */
+/* The keeper has it no more; an occupant that still holds it lets go by itself. */
 static void sandbox_gone(struct sandbox *box)
 {
 	if (box->gone)
@@ -537,7 +562,7 @@ static void hear(struct pool *pool, const struct wire_msg *msg, int *fds, size_t
 	}
 }
 
-/* One message at a time: each may end a occupant, and its owner free us all. */
+/* One message at a time: each may end an occupant, and its owner free us all. */
 void pool_on_keeper(struct watch *w, uint32_t events)
 {
 	struct pool *pool = holder_of(w, struct pool, keeper);

@@ -691,6 +691,7 @@ static int write_go(struct run *run, bool is_first, struct err *e)
 		return -1;
 	for (size_t i = 0; i < job->env.count; i++)
 		go_add(&run->go, GO_ENV, job->env.items[i], strlen(job->env.items[i]));
+	sandbox_add_heap(box, &run->go);
 	/* Without one, its end is the keeper's to tell.  See also on_done(). */
 	run->has_key =
 		!(box->shape.flags & WIRE_COLD) && box->has_key && box->cgroup && !run->compiling;
@@ -803,7 +804,7 @@ void run_rearmed(struct run *run, const struct err *why)
 		run_fail(run, &e);
 }
 
-/* ---- as a occupant ----------------------------------------------------------------------- */
+/* ---- as an occupant ----------------------------------------------------------------------- */
 
 static void mute(struct occupant *t)
 {

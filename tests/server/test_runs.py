@@ -101,6 +101,26 @@ class Results(daemon.Case):
         self.assertEqual((result["outcome"], result["limit"]), ("timed_out", "timeout"))
         result = self.run_ok("x = bytearray(10**9)", limits={"memory": "100m"})
         self.assertEqual((result["outcome"], result["oom"]), ("out_of_memory", True))
+
+    @daemon.inside
+    def test_more_memory_is_given_to_what_is_armed(self):
+        def pool():
+            return [e["pool"] for e in self.daemon.ask("GET", "/v1/environments")[1]["environments"]
+                    if e["name"] == "python"][0]
+
+        self.assertTrue(daemon.wait_until(lambda: pool()["armed"]))
+        hits = pool()["armed_hits"]
+        limits = {"timeout": 60, "cpu-time": 60}
+        result = self.run_ok("print(len(bytes(700 << 20)))\ntry: bytes(1100 << 20)\nexcept MemoryError: print('told')",
+                             limits={**limits, "memory": "1g"})
+        self.assertEqual(result["stdout"], "%d\ntold\n" % (700 << 20))
+        self.assertEqual(pool()["armed_hits"], hits + 1)
+        # By its group, too; and those that come after have what is usual.
+        hog = "import mmap, resource\nresource.setrlimit(resource.RLIMIT_DATA, (-1, -1))\nm = mmap.mmap(-1, %d << 20)\n" \
+              "for i in range(0, len(m), 4096): m[i] = 1\nprint('all')"
+        self.assertEqual(self.run_ok(hog % 700, limits={**limits, "memory": "1g"})["stdout"], "all\n")
+        self.assertEqual(self.run_ok(hog % 1100, limits={**limits, "memory": "1g"})["outcome"], "out_of_memory")
+        self.assertEqual(self.run_ok(hog % 700, limits=limits)["outcome"], "out_of_memory")
         result = self.same("print('x' * 100)", limits={"output": 10}, options=("--output", "10"))
         self.assertEqual((result["stdout"], result["stdout_dropped"]), ("x" * 10, 91))
 

@@ -105,7 +105,8 @@ TEST(only_what_fits_is_used)
 	} cases[] = {
 		{ "timeout", "3", true },     { "output", "5000", true },
 		{ "cpu-time", "2", true },    { "cpu-time", "90", false },
-		{ "memory", "64m", false },   { "processes", "9", false },
+		{ "memory", "64m", false },   { "memory", "1g", true },
+		{ "processes", "9", false },
 		{ "cpus", "2", false },       { "open-files", "99", false },
 		{ "file-size", "1m", false }, { "workspace", "9m", false },
 		{ "tmp", "9m", false },       { "files", "999", false },
