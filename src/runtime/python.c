@@ -15,6 +15,7 @@ struct traceback {
 	struct exception ex;
 	struct lines frames; /* where its frames are: of the last traceback in a chain */
 	enum whose whose;
+	bool is_linked; /* ... caused by the one before */
 	bool is_group; /* its lines begin with "  | " */
 	bool is_bare;  /* a syntax error: a file and a line, no traceback */
 	bool is_fatal; /* the interpreter gave up; frames are innermost first */
@@ -56,7 +57,8 @@ static void finish(struct reader *r, const struct lines *l)
 	if (r->where == MESSAGE && (now->whose == MAIN || (now->whose == THREAD && !was_main))) {
 		exception_trim(&now->ex);
 		exception_trace(&now->ex, l, now->ex.trace_start, r->end);
-		now->frames.end = r->end;
+		if (now->is_fatal)
+			now->frames.end = r->end;
 		r->best = *now;
 	}
 	r->where = OUTSIDE;
@@ -64,18 +66,29 @@ static void finish(struct reader *r, const struct lines *l)
 
 static void begin(struct reader *r, const struct lines *l)
 {
-	size_t start = r->next_is_linked ? r->now.ex.trace_start : l->start;
-	enum whose whose = r->next_is_linked ? r->now.whose : r->next_whose;
+	bool is_linked = r->next_is_linked;
+	size_t start = is_linked ? r->now.ex.trace_start : l->start;
+	enum whose whose = is_linked ? r->now.whose : r->next_whose;
 
 	finish(r, l);
 	r->now = (struct traceback){
 		.ex.trace_start = start,
 		.frames = lines_between(l, l->start, l->end),
 		.whose = whose,
+		.is_linked = is_linked,
 	};
 	r->where = FRAMES;
 	r->next_whose = MAIN;
 	r->next_is_linked = false;
+}
+
+/* Who tells of a traceback in its message announces it, or tells of its own cause. */
+static bool is_quoting(const struct reader *r)
+{
+	const char *message = r->now.ex.message, *colon = strchr(message, '\0') - 1;
+
+	return r->where == MESSAGE && !r->next_is_linked &&
+	       (r->now.is_linked || (message[0] && *colon == ':' && !strchr(message, '\n')));
 }
 
 /* A line that says what comes next.  True: there is nothing more to it. */
@@ -85,6 +98,8 @@ static bool announcement(struct reader *r, const struct lines *l)
 	bool is_group = text_is(line, "  + Exception Group Traceback (most recent call last):");
 
 	if (is_group || text_is(line, "Traceback (most recent call last):")) {
+		if (is_quoting(r))
+			return false;
 		begin(r, l);
 		r->now.is_group = is_group;
 		return true;
@@ -123,6 +138,7 @@ static void bare_line(struct reader *r, const struct lines *l)
 			       is_memory ? text_of("OutOfMemory") : text_of("FatalError"));
 		exception_say(&r->now.ex, line);
 	} else if (text_is(line, "MemoryError") ||
+		   text_starts(line, "RecursionError: maximum recursion depth exceeded during ") ||
 		   text_starts(line, "SyntaxError: Non-UTF-8 code ") ||
 		   text_starts(line, "SyntaxError: encoding problem") ||
 		   text_starts(line, "SyntaxError: unknown encoding")) {
@@ -131,7 +147,7 @@ static void bare_line(struct reader *r, const struct lines *l)
 }
 
 /* `ValueError: what` or `ValueError`, after the frames. */
-static void exception_line(struct reader *r, struct text line)
+static void exception_line(struct reader *r, const struct lines *l, struct text line)
 {
 	struct text name = line, message = line, before;
 	long number;
@@ -147,6 +163,7 @@ static void exception_line(struct reader *r, struct text line)
 	exception_type(&r->now.ex, name);
 	exception_say(&r->now.ex, message);
 	r->where = MESSAGE;
+	r->now.frames.end = l->start;
 	if (text_is(name, "SyntaxError") && text_split(&before, &message, " on line ") &&
 	    text_number(&number, &message))
 		r->now.ex.line = number; /* for want of a frame */
@@ -173,7 +190,7 @@ static void one_line(struct reader *r, const struct lines *l)
 			exception_say(&r->now.ex, line);
 	} else if (r->where == FRAMES && !text_starts(line, "  ")) {
 		r->end = l->next;
-		exception_line(r, line);
+		exception_line(r, l, line);
 	}
 }
 

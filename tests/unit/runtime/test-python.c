@@ -351,6 +351,37 @@ TEST(python_tracebacks_of_other_processes_are_part_of_the_chain)
 	CHECK(strstr(err + ex.trace_start, "line 2, in f"));
 }
 
+TEST(python_tracebacks_in_a_message_are_part_of_it)
+{
+	static const char inner[] = "Traceback (most recent call last):\n"
+				    "  File \"/sandbox/main.py\", line 2, in <module>\n"
+				    "ZeroDivisionError: division by zero\n";
+	static const char outer[] = "Traceback (most recent call last):\n"
+				    "  File \"/sandbox/main.py\", line 4, in <module>\n";
+	static const char again[] = "\nDuring handling of the above exception, another exception "
+				    "occurred:\n\n";
+	char err[1024];
+	struct exception ex;
+
+	(void)snprintf(err, sizeof(err), "%sRuntimeError: the child said:\n%s\n", outer, inner);
+	CHECK(finds(&ex, err));
+	CHECK_STR(ex.type, "RuntimeError");
+	CHECK_INT(ex.line, 4);
+	(void)snprintf(err, sizeof(err), "%s%s%sRuntimeError: %s\n", inner, again, outer, inner);
+	CHECK(finds(&ex, err));
+	CHECK_STR(ex.type, "RuntimeError");
+	CHECK_INT(ex.line, 4);
+	(void)snprintf(err, sizeof(err), "%s%s%sRuntimeError: failed\n%s\n", inner, again, outer,
+		       inner);
+	CHECK(finds(&ex, err));
+	CHECK_STR(ex.type, "RuntimeError");
+	/* Those that stand alone are not. */
+	(void)snprintf(err, sizeof(err), "%sERROR: next:\n%sOSError: no\n", inner, outer);
+	CHECK(finds(&ex, err));
+	CHECK_STR(ex.type, "OSError");
+	CHECK_INT(ex.line, 4);
+}
+
 TEST(python_failures_without_a_traceback)
 {
 	struct exception ex;
@@ -358,6 +389,8 @@ TEST(python_failures_without_a_traceback)
 	CHECK(finds(&ex, "MemoryError\n"));
 	CHECK_STR(ex.type, "MemoryError");
 	CHECK(!exception_is_memory(&ex)); /* source that nests too deep */
+	CHECK(finds(&ex, "RecursionError: maximum recursion depth exceeded during compilation\n"));
+	CHECK_STR(ex.type, "RecursionError");
 	CHECK(finds(&ex,
 		    "SyntaxError: Non-UTF-8 code starting with '\\xff' in file /sandbox/main.py "
 		    "on line 7, but no encoding declared; see the manual\n"));
