@@ -132,6 +132,7 @@ class Session:
         self.value_max = max(VALUE_LEAST, min(message.get("value_max", VALUE_MAX), VALUE_LIMIT))
         self.callbacks.begin(step, message.get("calls_max", CALLS_MAX), self.value_max)
         self.sources.add(name, message["code"])
+        self.namespace.pop("__warningregistry__", None)  # another step may warn of the same
         attempt = self.interrupts.attempt
         value = told = compiled = None
         why = self._declare(message)
