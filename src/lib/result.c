@@ -146,6 +146,8 @@ static void add_file(struct file_list *l, const char *path, uint64_t size)
 
 static bool is_export(const struct vial_job *job, const struct workspace_entry *entry)
 {
+	if (job->keep_bytes && entry->changed)
+		return true;
 	for (size_t i = 0; i < job->exports.count; i++) {
 		const char *pattern = job->exports.items[i];
 		/* A pattern is a name first: "[Video] a.pptx" is a file. */
@@ -195,10 +197,11 @@ static void add_missing(struct file_list *l, const struct vial_job *job)
 {
 	for (size_t i = 0; i < job->exports.count; i++) {
 		const char *pattern = job->exports.items[i];
-		bool found = strpbrk(pattern, "*?") != NULL;
+		bool found = !job->keep_bytes && strpbrk(pattern, "*?");
 		for (size_t k = 0; k < l->count && !found; k++)
-			found = fnmatch(pattern, l->files[k].path, FNM_PATHNAME) == 0 ||
-				strcmp(pattern, l->files[k].path) == 0;
+			found = strcmp(pattern, l->files[k].path) == 0 ||
+				(!job->keep_bytes &&
+				 fnmatch(pattern, l->files[k].path, FNM_PATHNAME) == 0);
 		if (!found)
 			add_file(l, pattern, 0);
 	}

@@ -5,7 +5,6 @@
  */
 #include "base/utf8.h"
 #include "server/manner.h"
-#include "server/oneline.h"
 #include "server/slice.h"
 #include "server/snippet.h"
 
@@ -21,12 +20,16 @@ enum {
 /*
  * To these clients an exit is an exception like any other, which an interpreter that exits does not
  * show; and of an exception they compare the text, to which an interpreter adds what it would
- * suggest, and notes.
+ * suggest, and notes.  So it is told in a file: stderr may be closed by then, or full, and other
+ * exceptions may follow there.  For the history it is in both.
  */
 static const char wrapper[] =
 	"def _run():\n"
-	"    import os, sys\n"
+	"    import os\n"
+	"    from os import _exit, open as open_file, write\n"
 	"    names = globals()\n"
+	"    told = os.path.join(os.getcwd(), '" SNIPPET_TOLD "')\n"
+	"    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC\n"
 	"    del names['_run']\n"
 	"    with open('" SNIPPET_NAME "', encoding='utf-8', newline='') as file:\n"
 	"        text = file.read()\n"
@@ -36,10 +39,13 @@ static const char wrapper[] =
 	"    except MemoryError:\n"
 	"        raise\n"
 	"    except BaseException as end:\n"
-	"        what = type(end).__name__, end\n"
-	"        line = 'Traceback (most recent call last):\\n%s: %s\\n' % what\n"
-	"        os.write(2, line.encode(errors='replace'))\n"
-	"        sys.exit(1)\n"
+	"        line = ('%s: %s\\n' % (type(end).__name__, end)).encode(errors='replace')\n"
+	"        for into, head in ((2, b'Traceback (most recent call last):\\n'), (told, b'')):\n"
+	"            try:\n"
+	"                write(into if into == 2 else open_file(into, flags), head + line)\n"
+	"            except OSError:\n"
+	"                pass\n"
+	"        _exit(1)\n"
 	"_run()\n";
 
 /* ---- answers --------------------------------------------------------------------------- */
@@ -91,15 +97,24 @@ static void refuse(struct exchange *x, const char *member, const char *message, 
 
 /* ---- one line -------------------------------------------------------------------------- */
 
+/* By the wrapper; NULL: nothing, or there was no room. */
+static const struct vial_bytes *find_told(const struct vial_result *result)
+{
+	for (size_t i = 0; i < result->export_count; i++)
+		if (!result->exports[i].error && result->exports[i].content.len)
+			return &result->exports[i].content;
+	return NULL;
+}
+
 static void add_detail(struct buf *out, const struct vial_result *result)
 {
-	bool is_exception = result->exception.type[0] != '\0';
+	const struct vial_bytes *told = find_told(result);
 
 	if (result->oom)
 		buf_add_str(out, "Memory limit exceeded\n");
-	else if (is_exception && oneline_exception(out, result->err.data, result->err.len))
-		return;
-	else if (is_exception)
+	else if (told)
+		buf_add(out, told->data, told->len);
+	else if (result->exception.type[0])
 		buf_printf(out, "%s: %s\n", result->exception.type, result->exception.message);
 	else if (result->outcome == VIAL_CANCELLED)
 		buf_add_str(out, "Cancelled\n");

@@ -92,18 +92,20 @@ static void reply_timeout(struct exchange *x, const struct snippet *s)
 
 /* ---- what the program wrote ------------------------------------------------------------ */
 
-/* As text; what is beyond a limit is cut, and that is said. */
-static void add_stream(struct buf *ret, const struct vial_bytes *stream, int64_t max_characters)
+/* As text; what is beyond a limit is cut, and that is said, behind what is added to it. */
+static void add_stream(struct buf *ret, const struct vial_bytes *stream, const struct buf *more,
+		       int64_t max_characters)
 {
 	static const char half[] = "\xef\xbf\xbd"; /* what repairing makes of half a character */
 	auto_buf struct buf text = BUF_INIT(SIZE_MAX / 2);
 	bool is_cut = stream->dropped > 0;
 
 	utf8_repair(&text, stream->data, stream->len);
+	if (is_cut && text.len >= strlen(half) &&
+	    memcmp(text.data + text.len - strlen(half), half, strlen(half)) == 0)
+		text.len -= strlen(half);
+	buf_add(&text, buf_str(more), more->len);
 	size_t len = text.len;
-	if (is_cut && len >= strlen(half) &&
-	    memcmp(text.data + len - strlen(half), half, strlen(half)) == 0)
-		len -= strlen(half);
 	if (max_characters >= 0) {
 		size_t kept = snippet_cut(buf_str(&text), len, (uint64_t)max_characters);
 		is_cut |= kept < len;
@@ -117,56 +119,56 @@ static void add_stream(struct buf *ret, const struct vial_bytes *stream, int64_t
 		buf_add_char(ret, '\n');
 }
 
-/* Python shows a program that it cannot compile without the head that all else has. */
-static void add_errors(struct buf *ret, const struct vial_result *result, int64_t max_characters)
+/* An end that leaves no trace in what the program wrote. */
+static void explain(struct buf *ret, const struct vial_result *result)
 {
-	static const char header[] = "Traceback (most recent call last):\n";
-	auto_buf struct buf text = BUF_INIT(SIZE_MAX / 2);
-	struct vial_bytes stream = result->err;
-
-	if (snippet_is_no_program(result)) {
-		const char *data = stream.data, *found = strstr(data, "  File \"");
-		size_t before =
-			found && (found == data || found[-1] == '\n') ? (size_t)(found - data) : 0;
-		buf_add(&text, data, before);
-		buf_add_str(&text, header);
-		buf_add(&text, data + before, stream.len - before);
-		stream = (struct vial_bytes){ buf_str(&text), text.len, stream.dropped };
-		ret->dropped += text.dropped;
-	}
-	add_stream(ret, &stream, max_characters);
+	if (result->oom)
+		buf_add_str(ret, "MemoryError: the memory limit was exceeded\n");
+	else if (result->outcome == VIAL_CANCELLED)
+		buf_add_str(ret, "Cancelled\n");
+	else if (result->signal)
+		buf_printf(ret, "Killed by signal %d (SIG%s)\n", result->signal,
+			   sigabbrev_np(result->signal) ? sigabbrev_np(result->signal) : "?");
 }
 
-/* An end that leaves no trace in what the program wrote. */
-static void explain(struct buf *err, const struct vial_result *result)
+static bool is_fine(const struct vial_result *result)
 {
-	if (err->len)
-		return;
-	if (result->oom)
-		buf_add_str(err, "MemoryError: the memory limit was exceeded\n");
-	else if (result->outcome == VIAL_CANCELLED)
-		buf_add_str(err, "Cancelled\n");
-	else if (result->signal)
-		buf_printf(err, "Killed by signal %d (SIG%s)\n", result->signal,
-			   sigabbrev_np(result->signal) ? sigabbrev_np(result->signal) : "?");
+	return result->outcome == VIAL_EXITED && result->exit_code == 0;
+}
+
+static void add_errors(struct buf *ret, const struct snippet *s, const struct vial_result *result,
+		       const struct buf *note)
+{
+	auto_buf struct buf text = BUF_INIT(SIZE_MAX / 2), more = BUF_INIT(SIZE_MAX / 2);
+	struct vial_bytes stream = result->err;
+	const char *bare = snippet_find_failure(s, result);
+
+	if (bare) {
+		size_t before = (size_t)(bare - stream.data);
+		buf_add(&text, stream.data, before);
+		buf_add_str(&text, SNIPPET_HEADER);
+		buf_add(&text, bare, stream.len - before);
+		stream = (struct vial_bytes){ buf_str(&text), text.len, stream.dropped };
+	}
+	if (stream.len == 0 && !is_fine(result))
+		explain(&more, result);
+	buf_add(&more, buf_str(note), note->len);
+	add_stream(ret, &stream, &more, s->max_characters);
+	ret->dropped += text.dropped + more.dropped;
 }
 
 unsigned execute_render(struct buf *text, const struct snippet *s, const struct vial_result *result,
 			const struct buf *note)
 {
 	auto_buf struct buf out = BUF_INIT(SIZE_MAX / 2), err = BUF_INIT(SIZE_MAX / 2);
-	bool is_fine = result->outcome == VIAL_EXITED && result->exit_code == 0;
 
 	if (result->timed_out) {
 		write_timeout(text, s);
 		return 200;
 	}
-	add_stream(&out, &result->out, s->max_characters);
-	add_errors(&err, result, s->max_characters);
-	if (!is_fine)
-		explain(&err, result);
-	buf_add(&err, buf_str(note), note->len);
-	write_text(text, s, is_fine ? "completed" : "error", &out, &err);
+	add_stream(&out, &result->out, &(struct buf)BUF_INIT(0), s->max_characters);
+	add_errors(&err, s, result, note);
+	write_text(text, s, is_fine(result) ? "completed" : "error", &out, &err);
 	return 200;
 }
 
@@ -231,8 +233,11 @@ static const char *read_maximum(int64_t *ret, struct slice value)
 {
 	if (!value.at || slice_kind(value) == 'n')
 		return NULL;
-	if (slice_kind(value) != '0' || slice_int(ret, value) < 0 || *ret < 0)
+	/* Something follows it, if only the body's NUL. */
+	double count = slice_kind(value) == '0' ? strtod(value.at, NULL) : -1;
+	if (!(count >= 0) || count != floor(count))
 		return "max_output_characters must be a whole number, not below 0";
+	*ret = count < (double)INT64_MAX ? (int64_t)count : INT64_MAX;
 	return NULL;
 }
 

@@ -22,6 +22,9 @@ static int write_body(struct buf *out, const struct server *server, struct err *
 		return err_set(e, ERR_HOST, "Python is not installed here");
 	json_open(&j, NULL, '{');
 	json_string(&j, "environment", env->name);
+	json_open(&j, "limits", '{');
+	json_int(&j, "memory", (int64_t)server->host->config->server->execute_memory);
+	json_close(&j);
 	json_close(&j);
 	return 0;
 }
@@ -168,6 +171,10 @@ void execute_step_ended(struct step *step, const struct step_end *end)
 	if (!step->x || (is_to_be_read_otherwise(step, &told) && run_otherwise(step)))
 		return;
 	buf_add(&err, buf_str(&step->out[1]), step->out[1].len);
+	bool has_header = strncmp(buf_str(&told.traceback), SNIPPET_HEADER,
+				  strlen(SNIPPET_HEADER)) == 0;
+	if (told.traceback.len && !told.has_frames && !has_header) /* it could not be compiled */
+		buf_add_str(&err, SNIPPET_HEADER);
 	buf_add(&err, buf_str(&told.traceback), told.traceback.len);
 	if (told.traceback.len && told.traceback.data[told.traceback.len - 1] != '\n')
 		buf_add_char(&err, '\n');

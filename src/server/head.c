@@ -148,8 +148,6 @@ static void check_route(struct exchange *x, const struct head *head, const char 
 {
 	const struct route *route = x->match.route;
 
-	if (!route && !x->match.manner && strncmp(path, "/v1/", 4) != 0)
-		x->match.manner = &nobodys_manner;
 	if (!route && x->match.allow[0])
 		exchange_refuse(x, 405, ERR_INVALID, "%.60s takes %s, not %.20s", path,
 				x->match.allow, method);
@@ -170,6 +168,8 @@ void head_check(struct exchange *x, const struct head *head, const char *method,
 	bool is_called = head->hosts <= 1 && (!x->conn->is_tcp || head->relay ||
 					      (head->host && answers_to(x->http, head->host)));
 
+	if (!x->match.route && !x->match.manner && strncmp(path, "/v1/", 4) != 0)
+		x->match.manner = &nobodys_manner;
 	if (!length_is_clear(head))
 		exchange_refuse(x, 400, ERR_INVALID, "the length of the body is not clear");
 	else if (x->conn->is_garbled)

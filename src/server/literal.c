@@ -361,12 +361,15 @@ enum literal_found literal_member(struct buf *ret, const char *text, size_t len,
 	struct cursor c = { .at = text, .end = text + len };
 	auto_buf struct buf value = BUF_INIT(ret->max);
 	enum literal_found found = LITERAL_NONE;
+	size_t around = 0;
 
-	skip_space(&c);
+	for (skip_space(&c); skip_char(&c, '('); skip_space(&c))
+		around++;
 	if (!skip_char(&c, '{') || !read_braces(&found, &c, key, &value))
 		return LITERAL_NONE;
-	skip_space(&c);
-	if (c.at != c.end || value.dropped)
+	for (skip_space(&c); around && skip_char(&c, ')'); skip_space(&c))
+		around--;
+	if (around || c.at != c.end || value.dropped)
 		return LITERAL_NONE;
 	if (found == LITERAL_TEXT)
 		buf_add(ret, buf_str(&value), value.len);

@@ -499,6 +499,16 @@ static int check_body(const char *body, size_t len, struct err *e)
 	return 0;
 }
 
+/* A number is only known to have ended when something follows it. */
+static bool is_something_else(const char *body, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len && strchr(" \t\r\n", body[at]))
+		at++;
+	return at < len && body[at] != '{';
+}
+
 int request_parse_object(struct json_object **ret, const char *body, size_t len, struct failure *f)
 {
 	*f = (struct failure){ .status = 0 };
@@ -519,7 +529,8 @@ int request_parse_object(struct json_object **ret, const char *body, size_t len,
 		return 0;
 	}
 	json_object_put(all);
-	if (error == json_tokener_success)
+	if (error == json_tokener_success ||
+	    (error == json_tokener_continue && is_something_else(body, len)))
 		return err_set(&f->err, ERR_INVALID, "the body must be a JSON object");
 	return err_set(&f->err, ERR_INVALID, "the body is not JSON: %s at byte %zu",
 		       error == json_tokener_continue ? "it ends too early"

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { LOADED_DEPTH = 4 };
+
 struct shelf_file {
 	unsigned holders;
 	char *name;
@@ -17,9 +19,6 @@ struct loan {
 	size_t count;
 	struct shelf_file *files[SHELF_FILES_MAX];
 };
-
-/* What a run created or changed; a name that begins with a dot is its own business. */
-static const char *const everything[] = { "*", "*/*", "*/*/*", "*/*/*/*" };
 
 /* ---- files ----------------------------------------------------------------------------- */
 
@@ -140,18 +139,15 @@ int shelf_lend(struct loan **ret, const struct shelf *shelf, struct vial_job *jo
 		f->holders++;
 		loan->files[loan->count++] = f;
 	}
-	for (size_t i = 0; i < sizeof(everything) / sizeof(everything[0]); i++)
-		if (vial_job_export(job, everything[i], error) < 0)
-			return -1;
 	job->keep_bytes = SHELF_BYTES_MAX;
 	*ret = take_ptr(&loan);
 	return 0;
 }
 
-/* Which the next run would take for a pattern, or the interpreter for its own. */
-static bool has_odd_name(const char *path)
+/* What an interpreter makes for itself. */
+static bool is_cache(const char *path)
 {
-	return strpbrk(path, "*?[\\") || strstr(path, "__pycache__/");
+	return strstr(path, "__pycache__/");
 }
 
 static void say(struct buf *note, const char *path, const char *why)
@@ -159,18 +155,17 @@ static void say(struct buf *note, const char *path, const char *why)
 	buf_printf(note, "%s was not kept: %s\n", path, why);
 }
 
-/* As deep as `everything` goes, and no dots. */
+/* ---- from a directory ------------------------------------------------------------------ */
+
+/* It may be somebody's home, or a source tree: not what is hidden there, nor what is far down. */
 static bool is_ordinary(const char *path)
 {
 	size_t depth = 1;
 
 	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/'))
 		depth++;
-	return depth <= sizeof(everything) / sizeof(everything[0]) && path[0] != '.' &&
-	       !strstr(path, "/.") && !has_odd_name(path);
+	return depth <= LOADED_DEPTH && path[0] != '.' && !strstr(path, "/.") && !is_cache(path);
 }
-
-/* ---- from a directory ------------------------------------------------------------------ */
 
 struct loading {
 	struct shelf *shelf;
@@ -225,7 +220,8 @@ static void take_back(struct shelf *shelf, const struct loan *loan,
 	bool is_gone = now->error || now->content.dropped;
 	const char *why = NULL;
 
-	if (strcmp(now->path, loan->program) == 0 && !is_changed(result, now->path))
+	if (is_cache(now->path) ||
+	    (strcmp(now->path, loan->program) == 0 && !is_changed(result, now->path)))
 		return;
 	if (is_gone) {
 		if (given && given == current) { /* nobody has changed it since */
@@ -234,8 +230,6 @@ static void take_back(struct shelf *shelf, const struct loan *loan,
 		}
 		if (is_changed(result, now->path))
 			why = now->error ? now->error : "it is too large";
-	} else if (has_odd_name(now->path)) {
-		why = strchr(now->path, '/') ? NULL : "its name is a pattern";
 	} else if (!given || given->len != now->content.len ||
 		   memcmp(given->bytes, now->content.data, given->len) != 0) {
 		why = put(shelf, now->path, &now->content);

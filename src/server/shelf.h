@@ -6,7 +6,7 @@
  * back when it has ended: new and changed files, and that some are gone.  Runs that overlap do not
  * see each other's; of two that change the same file, the later to end has its way.
  *
- * Kept are regular files with ordinary names, a few levels deep.  What does not fit is said.
+ * Kept are the contents of regular files.  What does not fit is said.
  */
 #include "base/buf.h"
 #include "lib/job.h"
@@ -30,7 +30,7 @@ struct loan; /* what one run was given */
 void shelf_done(struct shelf *shelf);
 bool shelf_has(const struct shelf *shelf, const char *name);
 
-/* All that is in a directory, so far as it fits; `note` as below. */
+/* What is in a directory and not hidden, so far as it fits; `note` as below. */
 void shelf_load(struct shelf *shelf, int dir, struct buf *note);
 
 /* Into the job, which will export what shelf_return() wants to know. */

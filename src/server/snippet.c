@@ -66,16 +66,51 @@ void snippets_forget(struct server *server)
 		snippet_free(LIST_FIRST(&server->snippets));
 }
 
-bool snippet_is_no_program(const struct vial_result *result)
+/* `  File "/sandbox/main.py", line 3`, of the program itself. */
+static bool is_place(const char *line, size_t len, const char *program)
+{
+	static const char begin[] = "  File \"", end[] = "\", line ";
+	const char *path = line + strlen(begin);
+	const char *last = memmem(line, len, end, strlen(end));
+	size_t name_len = strlen(program);
+
+	return len > strlen(begin) && memcmp(line, begin, strlen(begin)) == 0 && last &&
+	       (size_t)(last - path) > name_len && last[-1 - (ptrdiff_t)name_len] == '/' &&
+	       memcmp(last - name_len, program, name_len) == 0;
+}
+
+const char *snippet_find_failure(const struct snippet *s, const struct vial_result *result)
+{
+	const char *text = result->err.data, *end = text + result->err.len, *found = NULL;
+	const char *type = result->exception.type;
+	size_t lines = 0;
+
+	if (!s->program || !type[0] || result->exit_code != 1 || result->out.len)
+		return NULL;
+	for (const char *at = text, *next; at < end; at = next, lines++) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		next = newline ? newline + 1 : end;
+		size_t len = (size_t)(next - at);
+		if (len >= strlen(SNIPPET_HEADER) &&
+		    memcmp(at, SNIPPET_HEADER, strlen(SNIPPET_HEADER)) == 0)
+			return NULL;
+		if (!found && is_place(at, len, s->program))
+			found = at;
+	}
+	bool is_all = lines == 1 && result->err.len > strlen(type) &&
+		      memcmp(text, type, strlen(type)) == 0;
+	return found ? found : is_all ? text : NULL;
+}
+
+/* Python takes it for something else than Python. */
+static bool is_no_program(const struct snippet *s, const struct vial_result *result)
 {
 	static const char *const types[] = { "SyntaxError", "IndentationError", "TabError" };
-	static const char header[] = "Traceback (most recent call last):";
 	bool is_one = false;
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		is_one |= strcmp(result->exception.type, types[i]) == 0;
-	return is_one && result->exit_code == 1 && result->out.len == 0 &&
-	       !strstr(result->err.data, header);
+	return is_one && snippet_find_failure(s, result);
 }
 
 size_t snippet_cut(const char *text, size_t len, uint64_t count)
@@ -102,7 +137,7 @@ bool snippet_is_json(const char *type)
 	len -= strlen(prefix);
 	if (len == strlen(json) && strncasecmp(type, json, len) == 0)
 		return true;
-	return len > strlen(suffix) &&
+	return len >= strlen(suffix) &&
 	       strncasecmp(type + len - strlen(suffix), suffix, strlen(suffix)) == 0;
 }
 
@@ -138,17 +173,6 @@ static void record(const struct snippet *s, const struct run *run, const struct 
 	record_ended(s->server, &r);
 }
 
-/* Nothing is left of what it did, so it can have another try, in a sandbox that is made for it. */
-static bool needs_more(struct snippet *s, const struct vial_result *result)
-{
-	if (!result->oom || s->given_bytes >= s->memory_bytes ||
-	    result->wall_ms >= (double)s->timeout_ms)
-		return false;
-	s->timeout_ms -= (uint64_t)result->wall_ms;
-	s->takes_all = true;
-	return true;
-}
-
 /* What the first try took is its tenant's all the same. */
 static void start_again(struct snippet *s, const struct vial_result *result)
 {
@@ -164,14 +188,10 @@ static void on_end(const struct vial_result *result, const struct err *e, void *
 	auto_buf struct buf note = BUF_INIT(NOTE_MAX);
 
 	struct run *run = take_ptr(&s->run);
-	if (s->x && result && source->otherwise.len && snippet_is_no_program(result)) {
+	if (s->x && result && source->otherwise.len && is_no_program(s, result)) {
 		buf_done(&source->code);
 		source->code = source->otherwise;
 		source->otherwise = (struct buf)BUF_INIT(0);
-		start_again(s, result);
-		return;
-	}
-	if (s->x && result && needs_more(s, result)) {
 		start_again(s, result);
 		return;
 	}
@@ -206,10 +226,12 @@ static int set_program(struct snippet *s, struct vial_job *job, struct err *e)
 	struct vial_error *error = (struct vial_error *)e;
 	bool is_taken = s->keeps_files && shelf_has(&s->tenant->shelf, job->code.name);
 
+	s->program = is_taken ? OTHER_NAME : job->runtime->source_name;
 	if (!s->wrapper)
 		return vial_job_code(job, is_taken ? OTHER_NAME : NULL, buf_str(code), code->len,
 				     error);
-	if (vial_job_file(job, SNIPPET_NAME, buf_str(code), code->len, error) < 0)
+	if (vial_job_file(job, SNIPPET_NAME, buf_str(code), code->len, error) < 0 ||
+	    vial_job_export(job, SNIPPET_TOLD, error) < 0)
 		return -1;
 	return vial_job_code(job, NULL, s->wrapper, strlen(s->wrapper), error);
 }
@@ -226,9 +248,8 @@ static int make_job(struct vial_job **ret, struct snippet *s, struct err *e)
 		return -1;
 	job->environment = env;
 	job->limits.wall_ms = s->timeout_ms;
-	if (s->takes_all)
+	if (job->limits.memory_bytes < s->memory_bytes)
 		job->limits.memory_bytes = s->memory_bytes;
-	s->given_bytes = job->limits.memory_bytes;
 	/* The clock shall be what ends it; a bound that is as usual is one that armed ones have. */
 	if (job->limits.cpu_ms < s->timeout_ms)
 		job->limits.cpu_ms = s->timeout_ms;

@@ -19,10 +19,9 @@ struct snippet {
 	struct source source;
 	struct buf session; /* the name of one that it runs in; empty: none */
 	uint64_t timeout_ms;
-	uint64_t memory_bytes;  /* that its contract grants, */
-	uint64_t given_bytes;   /* and what it was given, because such sandboxes are ready */
-	bool takes_all;         /* which was not enough */
+	uint64_t memory_bytes; /* that its contract grants */
 	int64_t max_characters; /* of each stream; -1: as many as there are */
+	const char *program; /* the name of its file; NULL: it has none */
 	const char *wrapper; /* a program that runs SNIPPET_NAME; NULL: the text is the program */
 	bool keeps_files;    /* shares the shelf */
 	struct loan *loan;
@@ -35,7 +34,9 @@ struct snippet {
 	LIST_ENTRY(snippet) link;
 };
 
-#define SNIPPET_NAME "snippet.py" /* where a wrapper finds the text */
+#define SNIPPET_NAME   "snippet.py" /* where a wrapper finds the text, */
+#define SNIPPET_TOLD   ".told"      /* and where it says how that ended */
+#define SNIPPET_HEADER "Traceback (most recent call last):\n"
 
 /* NULL: out of memory, and the client knows. */
 struct snippet *snippet_create(const char *kind, struct server *server, struct exchange *x);
@@ -46,8 +47,9 @@ void snippet_free(struct snippet *s);
 /* What such programs find: with packages if there is such a one.  NULL: none. */
 const struct environment *snippet_environment(const struct server *server);
 
-/* Whether Python found no program in it at all: what it says then has no head. */
-bool snippet_is_no_program(const struct vial_result *result);
+/* Where in its stderr Python says why it could not even compile it, which has no SNIPPET_HEADER as
+ * all else has.  NULL: it could. */
+const char *snippet_find_failure(const struct snippet *s, const struct vial_result *result);
 
 /* A Content-Type: application/json, or something that is JSON underneath.  NULL is fine. */
 bool snippet_is_json(const char *type);

@@ -56,7 +56,7 @@ class Requests(Execute):
                      '{"generated_code": "1", "timeout": NaN, "language": "python"}'):
             self.refused(body, "Invalid JSON data", TYPE)
         for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonp", "json", "",
-                     "application/", "application/+json"):
+                     "application/", "+json", "text/x+json"):
             self.refused(json.dumps(body_of("1")), "Request must be JSON", {"Content-Type": kind})
         made = self.daemon.connect()
         self.addCleanup(made.close)
@@ -66,7 +66,8 @@ class Requests(Execute):
         self.assertEqual(json.load(made.getresponse())["stderr"], "Request must be JSON")
 
     def test_types_of_json(self):
-        for kind in ("application/json;charset=utf-8", "Application/JSON ; x=y", "application/vnd.api+json"):
+        for kind in ("application/json;charset=utf-8", "Application/JSON ; x=y", "application/vnd.api+json",
+                     "application/+json"):
             status, answer, _ = self.ask(json.dumps(body_of("print(1)")), {"Content-Type": kind})
             self.assertEqual((status, answer["stdout"]), (200, "1\n"))
 
@@ -154,6 +155,24 @@ class Programs(Execute):
             self.assertEqual((answer["process_status"], answer["stdout"]), ("error", ""))
             self.assertRegex(answer["stderr"], r"^Traceback \(most recent call last\):\n  File[\s\S]*" + kind)
 
+    def test_what_cannot_be_compiled_has_a_head_like_all_else(self):
+        head = "Traceback (most recent call last):\n"
+        for code, end in (("x = \"Traceback (most recent call last):", "SyntaxError"),
+                          (head + '  File "x.py", line 1, in f\nNameError: x', "SyntaxError"),
+                          ("-" * 100000 + "1", "MemoryError\n"),
+                          ("x" + ".a" * 100000, "RecursionError: maximum recursion depth exceeded during compilation\n")):
+            with self.subTest(code[:40]):
+                stderr = self.execute(code)["stderr"]
+                self.assertTrue(stderr.startswith(head), stderr)
+                self.assertEqual(stderr.count("\n" + head), 0)
+                self.assertIn(end, stderr)
+
+    def test_what_others_cannot_compile_is_as_they_said_it(self):
+        code = ("'''\n```python\nprint('doc')\n```\n'''\nimport subprocess, sys\n"
+                "sys.exit(subprocess.run([sys.executable, '-c', '1+']).returncode)")
+        answer = self.assert_out(code, "", "error")
+        self.assertTrue(answer["stderr"].startswith('  File "<string>", line 1\n'), answer)
+
     def test_ends(self):
         for code, status in (("import sys; sys.exit(0)", "completed"), ("raise SystemExit", "completed"),
                              ("import sys; sys.exit(3)", "error"), ("import os; os._exit(3)", "error"),
@@ -168,9 +187,12 @@ class Programs(Execute):
         self.assertEqual(answer["process_status"], "error")
         self.assertIn("MemoryError", answer["stderr"])
 
-    def test_what_takes_more_memory_than_is_usual_is_begun_again(self):
-        self.assert_out("import os\nprint(os.path.exists('tried'))\nopen('tried', 'w').close()\n"
-                        "print(len(bytes(700 << 20)))\nos.remove('tried')", "False\n%d\n" % (700 << 20))
+    def test_more_memory_than_is_usual(self):
+        for code in ("print(len(bytes(700 << 20)))",
+                     "try: print(len(bytes(700 << 20)))\nexcept MemoryError: print('no')",
+                     "import subprocess, sys\n"
+                     "subprocess.run([sys.executable, '-c', 'print(len(bytes(700 << 20)))'])"):
+            self.assert_out(code, "%d\n" % (700 << 20), timeout=60)
 
     def test_timeouts(self):
         late = {"process_status": "timeout", "stdout": "", "stderr": "Timed out\n"}
@@ -198,6 +220,10 @@ class Programs(Execute):
         self.assertEqual(self.execute("1", max_output_characters=10)["stdout"], "")
         self.assertEqual(self.execute("print(1)", max_output_characters=0)["stdout"], "<output cut>\n")
         self.assertEqual(self.execute("print(1)", max_output_characters=None)["stdout"], "1\n")
+        self.assertEqual(self.execute("print(12)", max_output_characters=1.0)["stdout"], "1<output cut>\n")
+        self.assertEqual(self.execute("print(1)", max_output_characters=10 ** 30)["stdout"], "1\n\n")
+        self.assertEqual(self.execute("import os; os.kill(os.getpid(), 9)", max_output_characters=6)["stderr"],
+                         "Killed<output cut>\n")
 
     def test_a_client_that_goes(self):
         sock = self.daemon.raw()
@@ -256,6 +282,18 @@ class Files(Execute):
         self.assertEqual(answer["process_status"], "completed")
         self.assertIn("huge was not kept", answer["stderr"])
         self.assert_out("import os; print(os.path.exists('huge'))", "False\n")
+
+    def test_names(self):
+        self.assert_out("import os\nos.makedirs('a/b/c/d/e')\n"
+                        "for name in ('a/b/c/d/e/f', '.hidden', '[x]*.txt', '-', 'caf\u00e9 1'):\n"
+                        "    open(name, 'w').write(name)", "")
+        look = "import glob, os; print(sorted(glob.glob('**', recursive=True, include_hidden=True)))"
+        names = ["", "-", ".hidden", "[x]*.txt", "a", "a/b", "a/b/c", "a/b/c/d", "a/b/c/d/e", "a/b/c/d/e/f", "caf\u00e9 1",
+                 "main.py"]
+        self.assert_out(look, "%s\n" % names[1:])
+        self.assert_out("import os, shutil\nfor name in ('[x]*.txt', '.hidden', '-', 'caf\u00e9 1'): os.remove(name)\n"
+                        "shutil.rmtree('a')", "")
+        self.assert_out(look, "['main.py']\n")
 
     def test_links_are_not_followed(self):
         self.assert_out("import os; os.symlink('/etc/passwd', 'link')", "")
@@ -378,6 +416,16 @@ class Exec(daemon.Case):
                 ("e = ValueError('x')\ne.add_note('n')\nraise e", "ValueError: x\n"),
                 ("exec('x = = 1')", "SyntaxError: invalid syntax (<string>, line 1)\n"),
                 ("raise KeyboardInterrupt", "KeyboardInterrupt: \n"),
+                ("import traceback\ntry: 1/0\nexcept Exception: raise OSError(traceback.format_exc())",
+                 "OSError: Traceback (most recent call last):\n  File \"<user>\", line 2, in <module>\n"
+                 "ZeroDivisionError: division by zero\n\n"),
+                ("import atexit\natexit.register(lambda: 1/0)\nraise ValueError('first')", "ValueError: first\n"),
+                ("class A:\n  def __del__(self): 1/0\na = A()\nraise ValueError('v')", "ValueError: v\n"),
+                ("import threading, time\nthreading.Thread(target=time.sleep, args=[60]).start()\n1/0",
+                 "ZeroDivisionError: division by zero\n"),
+                ("import sys; sys.stderr.write('x' * 2000000); 1/0", "ZeroDivisionError: division by zero\n"),
+                ("import os; os.close(2); 1/0", "ZeroDivisionError: division by zero\n"),
+                ("import os; os.closerange(0, 500); os.chdir('/'); 1/0", "ZeroDivisionError: division by zero\n"),
                 ("x = b'x' * (1 << 40)", "Memory limit exceeded\n")):
             with self.subTest(code=code):
                 self.assertEqual(self.ask(code), (400, {"detail": line}))
@@ -398,6 +446,8 @@ class Exec(daemon.Case):
 
     def test_memory(self):
         self.assertEqual(self.ask("print(len(bytes(900 << 20)))"), (200, {"output": "%d\n" % (900 << 20)}))
+        self.assertEqual(self.ask("try: print(len(bytes(900 << 20)))\nexcept MemoryError: print('no')"),
+                         (200, {"output": "%d\n" % (900 << 20)}))
         self.assertEqual(self.ask("print(len(bytes(1100 << 20)))"), (400, {"detail": "Memory limit exceeded\n"}))
 
     def test_many_threads(self):

@@ -48,10 +48,20 @@ class Sessions(daemon.Case):
         self.assertEqual(answer["process_status"], "error")
         self.assertTrue(answer["stderr"].startswith("Traceback (most recent call last):\n"), answer)
         self.assertIn("SyntaxError", answer["stderr"])
+        self.assertEqual(self.execute("print(1)\0")["stderr"], "Traceback (most recent call last):\n"
+                         "ValueError: source code string cannot contain null bytes\n")
         answer = self.execute("import sys\nsys.stderr.write('e\\n')\nraise SystemExit(3)")
         self.assertEqual((answer["process_status"], answer["stderr"]), ("error", "e\n"))
         self.assertEqual(self.execute("import sys; sys.exit(0)")["process_status"], "completed")
         self.assertIn("NameError", self.execute("print(y)")["stderr"])  # an exit does
+
+    def test_a_warning_is_said_each_time(self):
+        for _ in range(2):
+            self.assertIn("UserWarning: w", self.execute("import warnings; warnings.warn('w')", "warned")["stderr"])
+
+    def test_more_memory_than_is_usual(self):
+        self.assertEqual(self.execute("print(len(bytes(700 << 20)))", "much", timeout=60)["stdout"],
+                         "%d\n" % (700 << 20))
 
     def test_a_timeout_keeps_what_was(self):
         self.execute("z = 1", "slow")

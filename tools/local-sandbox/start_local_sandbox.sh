@@ -13,12 +13,16 @@ set -eu
 
 name=${1:-local-sandbox}
 output=${2:-${OUTPUT_DATA_PATH:-$PWD}}
-address=${SANDBOX_HOST:-127.0.0.1}:${SANDBOX_PORT:-6000}
-address=${address/#localhost:/127.0.0.1:}
+host=${SANDBOX_HOST:-127.0.0.1}
+case $host in
+localhost) host=127.0.0.1 ;;
+*:*) host=[${host//[\[\]]/}] ;; # IPv6, with brackets or without
+esac
+address=$host:${SANDBOX_PORT:-6000}
 here=$(cd "$(dirname "$0")" && pwd)
 
 case $name in
-'' | *[!A-Za-z0-9_.-]*) echo "${0##*/}: '$name' is no name" >&2 && exit 2 ;;
+'' | -* | *[!A-Za-z0-9_.-]*) echo "${0##*/}: '$name' is no name" >&2 && exit 2 ;;
 esac
 
 find_vial() {

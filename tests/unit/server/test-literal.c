@@ -30,6 +30,7 @@ TEST(literal_reads_strings_as_python_does)
 		{ "{'generated_code': 1, 'generated_code': 'last'}", "last" },
 		{ "{'a': None, 'b': true, # why\n 'generated_code': 'c'}", "c" },
 		{ "{'generated_code': ''}", "" },
+		{ " ( ({'generated_code': 'a'} ) )\n", "a" },
 	};
 	auto_buf struct buf got = BUF_INIT(4096);
 
