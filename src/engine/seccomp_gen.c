@@ -58,8 +58,11 @@
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define ALL_BITS     0xffffffffu
+#define HIGH(arg)    ((arg) + ARGS)
 
 enum {
+	ARGS = 6,
+	HALVES = 2 * ARGS, /* the low one of each argument, then the high one of each */
 	CALLS_MAX = 1024, /* call numbers we look at; the highest today is 469 */
 	ROWS_MAX = 24,    /* rows on one call */
 	VALUES_MAX = 96,  /* values of one ONLY row */
@@ -69,7 +72,7 @@ enum {
 
 /* Holds when low <= (argument & mask) <= high. */
 struct test {
-	unsigned arg;
+	unsigned arg; /* below HALVES */
 	uint32_t mask, low, high; /* mask 0 ends a list */
 };
 
@@ -260,14 +263,14 @@ static void read_table(const struct table *table, uint32_t arch)
 	read_rows(table->rest, table->rest_count, named, arch);
 }
 
-static bool test_holds(const struct test *t, const uint32_t args[6])
+static bool test_holds(const struct test *t, const uint32_t args[HALVES])
 {
 	uint32_t value = args[t->arg] & t->mask;
 
 	return t->low <= value && value <= t->high;
 }
 
-static bool row_decides(const struct row *row, const uint32_t args[6])
+static bool row_decides(const struct row *row, const uint32_t args[HALVES])
 {
 	switch (row->kind) {
 	case ROW_ANSWER:
@@ -291,7 +294,7 @@ static uint32_t unlisted(const struct call *call)
 	return is_left[call - calls] ? SECCOMP_RET_ALLOW : ERRNO(ENOSYS);
 }
 
-static uint32_t table_answer(const struct call *call, const uint32_t args[6])
+static uint32_t table_answer(const struct call *call, const uint32_t args[HALVES])
 {
 	if (call->row_count == 0)
 		return unlisted(call);
@@ -415,7 +418,8 @@ static struct target load_arg(struct prog *p, unsigned arg, uint32_t mask)
 {
 	if (mask != ALL_BITS)
 		(void)put_stmt(p, BPF_ALU | BPF_AND | BPF_K, mask);
-	return put_load(p, offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t));
+	return put_load(p, offsetof(struct seccomp_data, args) + arg % ARGS * sizeof(uint64_t) +
+				   arg / ARGS * sizeof(uint32_t));
 }
 
 static struct target put_test(struct prog *p, const struct test *t, struct target yes,
@@ -557,7 +561,7 @@ static uint32_t prog_run(const struct prog *p, const struct seccomp_data *data)
 struct proof {
 	const struct prog *prog;
 	uint32_t arch, nr;
-	uint32_t args[6];
+	uint32_t args[HALVES];
 };
 
 static void proof_check(const struct proof *f)
@@ -565,8 +569,8 @@ static void proof_check(const struct proof *f)
 	struct seccomp_data data = { .nr = (int)f->nr, .arch = f->arch };
 	uint32_t want = table_answer(&calls[f->nr], f->args), got;
 
-	for (unsigned i = 0; i < 6; i++)
-		data.args[i] = 0xfeedfacefull << 32 | f->args[i];
+	for (unsigned i = 0; i < ARGS; i++)
+		data.args[i] = (uint64_t)f->args[HIGH(i)] << 32 | f->args[i];
 	got = prog_run(f->prog, &data);
 	if (got != want)
 		die("call %u (%#x, %#x, %#x): program %#x, table %#x", f->nr, f->args[0],
@@ -596,11 +600,11 @@ static void proof_from(struct proof *f, unsigned arg)
 {
 	const struct call *call = &calls[f->nr];
 
-	if (arg == 6) {
+	if (arg == HALVES) {
 		proof_check(f);
 		return;
 	}
-	f->args[arg] = 0;
+	f->args[arg] = arg < ARGS ? 0 : 0xfeedface; /* a high half is anything */
 	proof_from(f, arg + 1);
 	for (size_t i = 0; i < call->row_count; i++) {
 		const struct row *row = call->rows[i];
