@@ -12,6 +12,7 @@
 #include <sys/random.h>
 
 #define DONE_MAX_US 20000u
+#define HELD_MAX_US 200000u /* while others who have few are at work: it may not be done at all */
 #define OVERDUE_US 10000000u /* for the keeper to tell of a sandbox's end */
 #define YOUNG_US   1000000u  /* one that dies so early died of its making */
 
@@ -331,7 +332,7 @@ static bool can_wait(const struct sandbox *box, uint64_t now)
 
 	if (!box->done_us)
 		return false;
-	return pace_holds_end(pool) ||
+	return (pace_holds_end(pool) && now < box->done_us + HELD_MAX_US) ||
 	       (now < pool->calm_us && !pool->queue_count && now < box->done_us + DONE_MAX_US);
 }
 

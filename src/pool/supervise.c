@@ -123,7 +123,9 @@ static void conclude(struct run *run, const char *stage)
 	result_set_end(run->result, &run->end, stage);
 	result_read_error(run->result, run->job->runtime);
 	bool has_exports = run->job->exports.count && !run->job->keep_bytes;
-	if (!has_exports && files_untouched(run)) {
+	/* Whoever is still at work there could hold up who looks. */
+	bool is_alone = run->files.is_alone || run->occupant.box->gone;
+	if (!has_exports && is_alone && files_untouched(run)) {
 		run_answer(run);
 		return;
 	}

@@ -516,6 +516,10 @@ static void on_result(struct step *step, const struct driver_message *m)
 		fork_begin(step);
 		return;
 	}
+	if (!s->options.rewind && (m->rolled_back || m->files_kept || m->signal || m->checkpoints.at)) {
+		step_kill(step, "it sent what only one that can be taken back says");
+		return;
+	}
 	auto_free struct vial_network *network = live_network(live_of(step));
 
 	end.network = network;

@@ -259,6 +259,8 @@ class Hostile(Case):
     def test_what_is_no_message_ends_it(self):
         for line in (b"", b"x", b"[]", b"{}", b'{"op":"run"}', b'{"op":"ready"}', b'{"op":"result","id":-1}',
                      b'{"op":"result","id":1,"value":3}', b'{"op":"display","id":1,"data":"\xff"}',
+                     b'{"op":"result","id":1,"rolled_back":true}', b'{"op":"result","id":1,"signal":11}',
+                     b'{"op":"result","id":1,"files_kept":true}', b'{"op":"result","id":1,"checkpoints":[]}',
                      b"[" * 100000, b'{"a":' * 5000, b"\0" * 100):
             with self.subTest(line[:40]):
                 result = self.attack("say(%r)\ntime.sleep(9)" % line)
