@@ -499,6 +499,11 @@ static void on_rolled_back(struct step *step, const struct driver_message *m, st
 	finish(step, end);
 }
 
+static bool tells_of_copies(const struct driver_message *m)
+{
+	return m->rolled_back || m->files_kept || m->signal || m->checkpoints.at;
+}
+
 static void on_result(struct step *step, const struct driver_message *m)
 {
 	struct session *s = step->session;
@@ -516,7 +521,7 @@ static void on_result(struct step *step, const struct driver_message *m)
 		fork_begin(step);
 		return;
 	}
-	if (!s->options.rewind && (m->rolled_back || m->files_kept || m->signal || m->checkpoints.at)) {
+	if (!s->options.rewind && tells_of_copies(m)) {
 		step_kill(step, "it sent what only one that can be taken back says");
 		return;
 	}
