@@ -72,6 +72,27 @@ def test_callbacks(session):
     assert time.monotonic() - start < 1.2
 
 
+AWAITING = "import asyncio\nawait asyncio.sleep(0)\n"
+
+
+def test_callbacks_are_what_they_are_here(session, daemon):
+    def price(item):
+        return {"tea": 3}[item]
+
+    async def slow(n):
+        return 2 * n
+    codes = {AWAITING + "price('tea') + 1": 4, "import asyncio\nasyncio.run(slow(1))": 2,
+             AWAITING + "await asyncio.gather(asyncio.ensure_future(slow(2)), slow(3))": [4, 6]}
+    for code, value in codes.items():
+        assert session.run(code, callbacks=[price, slow], check=True).value == value
+
+    async def main():
+        async with vial.AsyncSandbox(daemon).session() as other:
+            return [(await other.run(code, callbacks=[price, slow], check=True)).value
+                    for code in codes]
+    assert asyncio.run(main()) == list(codes.values())
+
+
 def test_exceptions_of_callbacks_travel(session):
     error = Peculiar("mine")
 

@@ -85,6 +85,14 @@ def test_asynchronous_code_and_functions():
                    allowed_imports=["json"]) == {}
 
 
+def test_plain_functions_are_plain_where_code_awaits():
+    names = {"data": [1, 2, 3, 4, 5], "multiply": lambda x, y: x * y}
+    code = "import asyncio\nawait asyncio.sleep(0)\ntotal = sum(data)\nreturn multiply(total, 2)"
+    assert execute(code, names) == 30
+    code = "async def __main__():\n    await asyncio.sleep(0)\n    return multiply(sum(data), 2)"
+    assert execute(code, names) == 30
+
+
 @pytest.mark.parametrize("code", [
     "import os", "import os.path", "from os import path", "import json, os", "__import__('os')",
     "import importlib\nimportlib.import_module('os')", "exec('import os')"])

@@ -94,5 +94,9 @@ def unknown(call: Call) -> bytes:
     return encode({"error": {"type": "NameError", "message": message}})
 
 
-def names(callbacks: Optional[Dict[str, Callback]]) -> Optional[List[str]]:
-    return None if callbacks is None else list(callbacks)
+def declared(callbacks: Optional[Dict[str, Callback]]) -> Optional[List[Dict[str, str]]]:
+    """What the program is told of them: in its event loop, too, each is of its own kind."""
+    if callbacks is None:
+        return None
+    return [{"name": name, "kind": "async" if is_async(function) else "sync"}
+            for name, function in callbacks.items()]

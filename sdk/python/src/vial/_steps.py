@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _request
-from ._callbacks import Callback, Failures, names
+from ._callbacks import Callback, Failures, declared
 from .errors import ServerFault, from_object
 from .events import Call, Display, Event, Finished, Output, Started
 from .results import parse_result
@@ -95,7 +95,7 @@ def step_body(code: str, *, mode: Optional[str], name: Optional[str],
               value_max: Optional[int], timeout: Optional[float]) -> Dict[str, Any]:
     body = _request.without_none({
         "code": code, "mode": mode, "name": name, "globals": dict(globals) if globals else None,
-        "callbacks": names(callbacks), "calls_max": calls_max, "figures": figures,
+        "callbacks": declared(callbacks), "calls_max": calls_max, "figures": figures,
         "value_max": value_max, "timeout": timeout})
     if not isinstance(policy, Unset):
         body["policy"] = policy

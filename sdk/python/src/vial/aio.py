@@ -270,8 +270,8 @@ class AsyncSession:
                 or "function" (the body of an async function: `return` gives the value).
             globals: names to set before, to what JSON can say.
             callbacks: functions of this process that the code may call, by name. Asynchronous
-                ones are tasks of the running loop, plain ones run in threads; exceptions travel
-                with their type. Absent: those of the step before.
+                ones, which the code awaits, are tasks of the running loop; plain ones run in
+                threads. Exceptions travel with their type. Absent: those of the step before.
             calls_max: how many calls the step may make.
             on_output, on_display: are told (stream, text), and what is shown, as it happens.
             check: raise if the step fails; see `Result.check`.

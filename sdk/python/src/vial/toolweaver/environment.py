@@ -142,7 +142,7 @@ class SandboxEnvironment:
 
         Args:
             globals_dict: names for the code. Functions among the values run here when the code
-                calls them, and may be asynchronous.
+                calls them; asynchronous ones are awaited there, too.
 
         Raises:
             TimeoutError, MemoryError: a limit ended it.
