@@ -93,6 +93,25 @@ def test_callbacks_are_what_they_are_here(session, daemon):
     assert asyncio.run(main()) == list(codes.values())
 
 
+def test_callbacks_stay_from_step_to_step(session, daemon):
+    session.run("1", callbacks={"add": lambda a, b: a + b})
+    assert session.run("add(1, 2)", check=True).value == 3
+    with session.fork() as branches:
+        assert branches[0].run("add(2, 2)", check=True).value == 4
+    assert session.stream("add(3, 2)").result.value == 5
+    session.run("1", callbacks=[])
+    assert session.run("add(1, 2)").exception.type == "NameError"
+    session.run("1", callbacks={"add": lambda a, b: a + b})
+    session.reset()
+    assert session.run("add(1, 2)").exception.type == "NameError"
+
+    async def main():
+        async with vial.AsyncSandbox(daemon).session() as other:
+            await other.run("1", callbacks={"add": lambda a, b: a + b})
+            return (await other.run("add(1, 2)", check=True)).value
+    assert asyncio.run(main()) == 3
+
+
 def test_exceptions_of_callbacks_travel(session):
     error = Peculiar("mine")
 

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from urllib.parse import quote
 
 from . import _command
-from ._callbacks import Callbacks, by_name
+from ._callbacks import Callback, Callbacks, by_name
 from ._defaults import Defaults, Options
 from ._exchange import Progress, Request, encode
 from ._files import FilesCore
@@ -106,9 +106,12 @@ class Step:
     def __init__(self, session: SessionCore, code: str, callbacks: Optional[Callbacks],
                  **members: Any) -> None:
         self.session = session.id
-        self.callbacks = by_name(callbacks)
+        given = by_name(callbacks)
+        if given is not None:
+            session.callbacks = given
+        self.callbacks = session.callbacks
         self._path = session.path + "/runs"
-        self._body = step_body(code, callbacks=self.callbacks, **members)
+        self._body = step_body(code, callbacks=given, **members)
 
     def request(self, *, streamed: bool) -> Request:
         return post(self._path, self._body, None, streamed=streamed)
@@ -117,11 +120,13 @@ class Step:
 class SessionCore:
     """Of a session."""
 
-    def __init__(self, talk: Talk, info: SessionInfo) -> None:
+    def __init__(self, talk: Talk, info: SessionInfo,
+                 callbacks: Optional[Dict[str, Callback]] = None) -> None:
         self.talk = talk
         self.id = info.id
         self.path = "/v1/sessions/%s" % info.id
         self.files = FilesCore(talk, self.path)
+        self.callbacks = callbacks or {}  # those that the interpreter knows
 
     async def run(self, step: Step) -> Result:
         answer = await self.talk.json(step.request(streamed=False))
@@ -154,6 +159,10 @@ class SessionCore:
     async def fork(self, count: int, deterministic: bool) -> List[SessionInfo]:
         answer = await self.post("/fork", {"count": count, "deterministic": deterministic})
         return [SessionInfo.parse(branch) for branch in answer.get("branches") or []]
+
+    async def reset(self) -> None:
+        await self.post("/reset")
+        self.callbacks = {}
 
     async def interrupt(self) -> bool:
         return bool((await self.post("/interrupt")).get("interrupted"))

@@ -13,7 +13,7 @@ from typing import (
     Union,
 )
 
-from ._callbacks import Callbacks
+from ._callbacks import Callback, Callbacks
 from ._core import Core, OnDisplay, OnOutput, SessionCore, Step, tell
 from ._defaults import Defaults
 from ._exchange import Progress, Request
@@ -241,8 +241,9 @@ class AsyncSession:
     Steps run in the order in which they were asked for.
     """
 
-    def __init__(self, talk: Talk, info: SessionInfo) -> None:
-        self._core = SessionCore(talk, info)
+    def __init__(self, talk: Talk, info: SessionInfo,
+                 callbacks: Optional[Dict[str, Callback]] = None) -> None:
+        self._core = SessionCore(talk, info, callbacks)
         self.id = info.id
         self.language = info.language
         self.environment = info.environment
@@ -336,7 +337,7 @@ class AsyncSession:
 
     async def reset(self) -> None:
         """A fresh interpreter and workspace, under the same id."""
-        await self._core.post("/reset")
+        await self._core.reset()
 
     async def extend(self, lifetime: float) -> None:
         """Let it live for so many seconds from now."""
@@ -360,7 +361,7 @@ class AsyncFork:
 
     async def _fork(self) -> List[AsyncSession]:
         infos = await self._core.fork(self._count, self._deterministic)
-        return [AsyncSession(self._core.talk, info) for info in infos]
+        return [AsyncSession(self._core.talk, info, self._core.callbacks) for info in infos]
 
     def __await__(self) -> Generator[Any, None, List[AsyncSession]]:
         return self._fork().__await__()

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
-from ._callbacks import Callbacks
+from ._callbacks import Callback, Callbacks
 from ._core import Core, OnDisplay, OnOutput, SessionCore, Step, tell
 from ._defaults import Defaults
 from ._exchange import Progress
@@ -211,8 +211,9 @@ class Session:
     Steps run in the order in which they were asked for, from whatever threads.
     """
 
-    def __init__(self, talk: Talk, info: SessionInfo) -> None:
-        self._core = SessionCore(talk, info)
+    def __init__(self, talk: Talk, info: SessionInfo,
+                 callbacks: Optional[Dict[str, Callback]] = None) -> None:
+        self._core = SessionCore(talk, info, callbacks)
         self.id = info.id
         self.language = info.language
         self.environment = info.environment
@@ -287,7 +288,7 @@ class Session:
                     branch.run("...")
         """
         infos = now(self._core.fork(count, deterministic))
-        return Branches(Session(self._core.talk, info) for info in infos)
+        return Branches(Session(self._core.talk, info, self._core.callbacks) for info in infos)
 
     def undo(self, steps: int = 1) -> Result:
         """Take back the last steps, with their files; `state` of the result is "rolled_back".
@@ -317,7 +318,7 @@ class Session:
 
     def reset(self) -> None:
         """A fresh interpreter and workspace, under the same id."""
-        now(self._core.post("/reset"))
+        now(self._core.reset())
 
     def extend(self, lifetime: float) -> None:
         """Let it live for so many seconds from now."""
