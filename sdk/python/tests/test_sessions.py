@@ -126,6 +126,12 @@ def test_exceptions_of_callbacks_travel(session):
     assert result.exception.type == "TypeError" and "JSON" in result.exception.message
 
 
+def test_what_a_callback_raises_may_say_what_json_cannot(session):
+    def bad():
+        raise ValueError("\udc80")
+    assert session.run("bad()", callbacks=[bad], timeout=10).exception.message == "\\udc80"
+
+
 def test_output_as_it_comes(session):
     seen = []
     session.run("import time\nprint(1, flush=True)\ntime.sleep(0.2)\nprint(2)",

@@ -1,6 +1,7 @@
 """vial.toolweaver: every example of its document, and what its users rely on."""
 import asyncio
 import collections
+import concurrent.futures
 import datetime
 import decimal
 import fractions
@@ -106,17 +107,28 @@ def test_imports_of_what_is_allowed():
     assert execute(code, allowed_imports=["json", "math", "datetime"]) == "2001"
 
 
-@pytest.mark.parametrize("error", [StopIteration, GeneratorExit, SystemExit, asyncio.CancelledError])
+@pytest.mark.parametrize("error", [StopIteration, GeneratorExit, SystemExit, KeyboardInterrupt, asyncio.CancelledError])
 def test_functions_that_raise_what_is_not_an_error(error):
     def fail():
         raise error
-    with pytest.raises(RuntimeError, match="the callback fail raised " + error.__name__):
+    with pytest.raises(RuntimeError, match="the callback fail raised " + error.__name__) as caught:
         execute("fail()", {"fail": fail})
+    assert type(caught.value.__cause__) is error
 
     async def fail_later():
         raise asyncio.CancelledError("later")
     code = "try:\n    await fail_later()\nexcept Exception as e:\n    return type(e).__name__"
     assert execute(code, {"fail_later": fail_later}) in ("CancelledError", "CallbackError")
+
+
+@pytest.mark.parametrize("error", [
+    MemoryError("mm"), TimeoutError("late"), asyncio.TimeoutError(), KeyError(), concurrent.futures.CancelledError()])
+def test_what_a_function_raises_is_that_very_object(error):
+    def fail():
+        raise error
+    with pytest.raises(type(error)) as caught:
+        execute("fail()", {"fail": fail})
+    assert caught.value is error
 
 
 def test_imports_by_default():

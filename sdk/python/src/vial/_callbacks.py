@@ -39,22 +39,28 @@ def is_async(function: Callback) -> bool:
         or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
-def call_in_thread(function: Callback, call: Call) -> Any:
-    """Call it where an exception has to travel through a future: not all can."""
+def call_in_thread(function: Callback, call: Call) -> Tuple[Any, Optional[Exception]]:
+    """Its value, or what it raised.
+
+    Futures do not take every exception, and make others of some.  What no coroutine can raise, or
+    would end more than the call, is the cause of a RuntimeError.
+    """
     try:
-        return function(*call.args, **call.kwargs)
+        return function(*call.args, **call.kwargs), None
     except BaseException as error:
         if isinstance(error, Exception) and not isinstance(error, StopIteration):
-            raise
+            return None, error
         what = type(error).__name__
-        raise RuntimeError("the callback %s raised %s" % (call.name, what)) from error
+        made = RuntimeError("the callback %s raised %s" % (call.name, what))
+        made.__cause__ = error
+        return None, made
 
 
 def message_of(error: BaseException) -> str:
     """What the exception was made of, where that is one text: str() of a KeyError is not."""
-    if len(error.args) == 1 and isinstance(error.args[0], str):
-        return error.args[0]
-    return str(error)
+    is_text = len(error.args) == 1 and isinstance(error.args[0], str)
+    text: str = error.args[0] if is_text else str(error)
+    return text.encode("utf-8", "backslashreplace").decode()  # JSON has no lone surrogates
 
 
 def returned(name: str, value: Any) -> bytes:

@@ -248,5 +248,7 @@ class AsyncStream(_Stream):
         if _callbacks.is_async(function):
             value = function(*call.args, **call.kwargs)
         else:
-            value = await asyncio.to_thread(_callbacks.call_in_thread, function, call)
+            value, error = await asyncio.to_thread(_callbacks.call_in_thread, function, call)
+            if error is not None:
+                raise error
         return await value if inspect.isawaitable(value) else value

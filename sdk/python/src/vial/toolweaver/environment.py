@@ -214,6 +214,8 @@ class SandboxEnvironment:
         return result
 
     def _raise(self, result: Result) -> None:
+        if result.failure is not None:  # whatever it is called, no limit did it
+            raise result.failure
         if result.timed_out:
             raise TimeoutError("Execution timeout after %ss" % self.limits.seconds)
         if result.oom:
