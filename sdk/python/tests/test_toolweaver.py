@@ -5,10 +5,12 @@ import concurrent.futures
 import datetime
 import decimal
 import fractions
+import sys
 import uuid
 
 import pytest
 
+import vial
 from vial import Opaque
 from vial.toolweaver import (
     ProgrammaticToolExecutor,
@@ -347,6 +349,38 @@ def test_builtin_exceptions_of_more_than_a_text():
     with pytest.raises(FileNotFoundError) as caught:
         execute("raise FileNotFoundError(2, 'No such thing', 'name')")
     assert caught.value.errno == 2 and caught.value.filename == "name"
+
+
+@pytest.mark.parametrize(("code", "text"), [
+    ("KeyError", ""), ("KeyError('')", "''"), ("KeyError(('a', 1))", "('a', 1)")])
+def test_keys_that_were_not_there(code, text):
+    with pytest.raises(KeyError) as caught:
+        execute("raise " + code)
+    assert str(caught.value) == text
+    with pytest.raises(KeyError) as caught:
+        execute("raise KeyError(object())")
+    assert str(caught.value).startswith("<object object at ")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="there are no groups")
+def test_groups_of_exceptions():
+    with pytest.raises(ExceptionGroup) as caught:
+        execute("class Odd(Exception): pass\ntry:\n    1 / 0\nexcept Exception as e:\n    zero = e\n"
+                "raise ExceptionGroup('g', [zero, ValueError('two\\nlines'), ExceptionGroup('in', [KeyError('k'), Odd('x')])])")
+    zero, value, inner = caught.value.exceptions
+    assert str(caught.value) == "g (3 sub-exceptions)" and type(zero) is ZeroDivisionError
+    assert type(value) is ValueError and str(value) == "two\nlines"
+    assert inner.message == "in" and inner.exceptions[0].args == ("k",)
+    assert inner.exceptions[1].type_name == "Odd"
+
+
+def test_groups_that_lie_about_themselves():
+    told = vial.ExceptionInfo("ExceptionGroup", "g (2 sub-exceptions)", "no members", module="builtins")
+    assert type(told.to_exception()).__name__ in ("ExceptionGroup", "RemoteError")
+    deep = "".join("%s| ExceptionGroup: x (1 sub-exception)\n%s+-+---------------- 1 ----------------\n"
+                   % (" " * depth, " " * depth) for depth in range(2, 800, 2))
+    told = vial.ExceptionInfo("ExceptionGroup", "x (1 sub-exception)", deep, module="builtins")
+    assert isinstance(told.to_exception(), Exception)
 
 
 def test_the_older_names_of_limits():

@@ -14,6 +14,10 @@ from .errors import RemoteError
 from .rich import Opaque, Rich
 
 _ERRNO = re.compile(r"\[Errno (\d{1,9})\] (.*?)(?:: ('[^'\\]*'|\"[^\"\\]*\"))?", re.DOTALL)
+# The text of an ExceptionGroup; in its traceback, where it begins and where a member of it does.
+_GROUP = re.compile(r"(.*) \((\d{1,9}) sub-exceptions?\)", re.DOTALL)
+_GROUP_HEAD = "  + Exception Group Traceback"
+_MEMBER_HEAD = re.compile(r"^(?:  \+-|    )\+-+ \d+ -+\n", re.MULTILINE)
 SHOWN = 1000  # characters of a text in repr()
 _OF_MORE = (UnicodeDecodeError, UnicodeEncodeError, UnicodeTranslateError)  # made of five things
 
@@ -63,16 +67,18 @@ class ExceptionInfo:
                     else kind(*self._arguments(kind))
                 made.__dict__["remote_traceback"] = self.traceback
                 return made
-            except TypeError:  # it is not made of one text
+            except (TypeError, RecursionError):  # it is not made of one text
                 pass
         return RemoteError(self.type, self.message, self.traceback)
 
     def _arguments(self, kind: Type[Exception]) -> Tuple[Any, ...]:
         """What makes one with this text."""
         told = _ERRNO.fullmatch(self.message) if issubclass(kind, OSError) else None
+        if kind is KeyError:
+            return self._key()
+        if kind.__name__ == "ExceptionGroup":
+            return self._group()
         try:
-            if kind is KeyError:  # whose text is the repr() of what it was made of
-                return (ast.literal_eval(self.message),)
             if told and told[3]:
                 return int(told[1]), told[2], ast.literal_eval(told[3])
             if told:
@@ -81,11 +87,38 @@ class ExceptionInfo:
             pass
         return (self.message,)
 
+    def _key(self) -> Tuple[Any, ...]:
+        """Of a KeyError, whose text is the repr() of what it was made of, or none."""
+        if not self.message:
+            return ()
+        try:
+            return (ast.literal_eval(self.message),)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return (Opaque(self.message, ""),)
+
+    def _group(self) -> Tuple[Any, ...]:
+        """Of an ExceptionGroup, whose members only its traceback names."""
+        told = _GROUP.fullmatch(self.message)
+        own = self.traceback.rpartition(_GROUP_HEAD)[2]
+        members = [_member(text) for text in _MEMBER_HEAD.split(own)[1:]]
+        if not told or len(members) != int(told[2]):
+            members = [RemoteError(self.type, self.message, self.traceback)]
+        return told[1] if told else self.message, members
+
     def _stand_in(self, kind: Type[Exception]) -> Exception:
         """One of that type with this text and nothing else."""
         message = self.message
         made: Type[Exception] = type(kind.__name__, (kind,), {"__str__": lambda _: message})
         return made.__new__(made)
+
+
+def _member(text: str) -> Exception:
+    """Of an ExceptionGroup, by its part of the traceback."""
+    text = re.sub("^  ", "", text, flags=re.MULTILINE)  # as it would be outside of the group
+    lines = [line[4:] for line in _MEMBER_HEAD.split(text)[0].split("\n") if line[:4] == "  | "]
+    frames = [place for place, line in enumerate(lines) if line.startswith(("  ", "Traceback "))]
+    kind, _, message = "\n".join(lines[frames[-1] + 1 if frames else 0:]).partition(": ")
+    return ExceptionInfo(kind, message, text).to_exception()
 
 
 @dataclass(frozen=True)
