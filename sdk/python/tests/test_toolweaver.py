@@ -78,6 +78,43 @@ def test_functions_inside_of_data():
     asyncio.run(main())
 
 
+def test_functions_inside_of_data_are_not_mixed_up():
+    async def main():
+        async with SandboxEnvironment() as sandbox:
+            for names in ({"f": lambda: 0}, {"t": {"a": lambda: "A"}}, {"f": 5}, {"u": {"b": lambda: "B"}}):
+                await sandbox.execute_code("return 0", names)
+            assert await sandbox.execute_code("return t['a'](), u['b']()") == ("A", "B")
+    asyncio.run(main())
+
+
+def test_functions_inside_of_data_go_when_it_is_given_anew():
+    async def main():
+        async with SandboxEnvironment() as sandbox:
+            for number in range(1100):
+                got = await sandbox.execute_code("return t['f']()", {"t": {"f": lambda number=number: number}})
+            assert got == 1099
+    asyncio.run(main())
+
+
+def test_names_of_any_kind_for_data_of_any_kind():
+    async def main():
+        async with SandboxEnvironment() as sandbox:
+            code = "return globals()['a name'], eval, globals()['f n']()"
+            assert await sandbox.execute_code(code, {"a name": {1}, "eval": {2}, "f n": lambda: 3}) == ({1}, {2}, 3)
+            await sandbox.execute_code("eval = exec = globals = __import__ = set = None\n_names = 7")
+            assert await sandbox.execute_code("return x, _names", {"x": {4}}) == ({4}, 7)
+    asyncio.run(main())
+
+
+def test_data_that_does_not_arrive_is_an_error():
+    async def main():
+        async with SandboxEnvironment() as sandbox:
+            await sandbox.execute_code("import builtins\nbuiltins.exec = lambda *_: 1 / 0")
+            with pytest.raises(ZeroDivisionError):
+                await sandbox.execute_code("return x", {"x": {1}})
+    asyncio.run(main())
+
+
 def test_asynchronous_code_and_functions():
     async def double(x):
         await asyncio.sleep(0.01)

@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
-from typing import Any, Dict, Generator, List, Mapping, Optional
+from dataclasses import replace
+from functools import partial
+from typing import Any, Dict, Generator, Iterator, List, Mapping, Optional
 
 from .. import errors
 from .._callbacks import Callback
@@ -61,6 +64,8 @@ class SandboxEnvironment:
         self._is_primed = False
         self._prelude = PRELUDE
         self._callbacks: Dict[str, Callback] = {}
+        self._inner: Dict[str, List[str]] = {}  # names of functions, by the data that they are in
+        self._numbers = itertools.count(1)
         self._stdout: List[str] = []
         self._stderr: List[str] = []
 
@@ -81,7 +86,7 @@ class SandboxEnvironment:
     def reset(self) -> _Done:
         """Forget all state and logs.  It may be awaited, and need not be."""
         self._is_stale = True
-        self._callbacks = {}
+        self._callbacks, self._inner = {}, {}
         self._stdout.clear()
         self._stderr.clear()
         return _Done()
@@ -184,22 +189,12 @@ class SandboxEnvironment:
     async def _run(self, code: str, names: Optional[Mapping[str, Any]]) -> Result:
         if self.limits.seconds <= 0:  # no time at all
             return Result("timed_out", None, "", "", timed_out=True)
-        given = _Given(names or {}, len(self._callbacks))
-        callbacks = {**self._callbacks, **given.callbacks}
-        for name in (*given.data, *given.expressions):
-            callbacks.pop(name, None)
-        self._callbacks = callbacks  # names stay, as all state does; those of a call are its own
+        given = _Given(names or {}, self._numbers)
+        callbacks = self._take(given)
         for attempt in (1, 2):
             session = await self._ready()
             try:
-                if given.expressions:
-                    await session.run(given.program(), mode="script", name="<globals>", policy=None,
-                                      callbacks=callbacks, timeout=OURS_S)
-                result = await run_or_interrupt(
-                    session, code, mode="function", name=STEP, globals=given.data,
-                    callbacks=callbacks,
-                    calls_max=self.limits.max_tool_calls, policy=self._policy(),
-                    value_max=VALUE_MAX, timeout=self.limits.seconds)
+                result = await self._run_given(session, code, given, callbacks)
                 break
             except errors.NotFound:  # it was closed, having been idle for too long
                 self._session = None
@@ -212,6 +207,30 @@ class SandboxEnvironment:
         if result.exception is not None and result.exception.traceback not in result.stderr:
             self._stderr.append(result.exception.traceback)
         return result
+
+    def _take(self, given: _Given) -> Dict[str, Callback]:
+        """The functions that there are now: names stay, as all state does, until they are given
+        anew.  Those of a call are its own."""
+        callbacks = dict(self._callbacks)
+        for name in given.names:
+            for old in (name, *self._inner.pop(name, ())):
+                callbacks.pop(old, None)
+        callbacks.update(given.callbacks)
+        self._inner.update(given.inner)
+        self._callbacks = callbacks
+        return callbacks
+
+    async def _run_given(self, session: AsyncSession, code: str, given: _Given,
+                         callbacks: Dict[str, Callback]) -> Result:
+        if given.expressions:
+            result = await session.run(given.program(), mode="script", name="<globals>",
+                                       policy=None, callbacks=callbacks, timeout=OURS_S)
+            if not result.ok:
+                return result
+        return await run_or_interrupt(
+            session, code, mode="function", name=STEP, globals=given.data, callbacks=callbacks,
+            calls_max=self.limits.max_tool_calls, policy=self._policy(), value_max=VALUE_MAX,
+            timeout=self.limits.seconds)
 
     def _raise(self, result: Result) -> None:
         if result.failure is not None:  # whatever it is called, no limit did it
@@ -245,31 +264,35 @@ def _value(result: Result) -> Any:
 class _Given:
     """Names for the code: what JSON has, what is written as an expression, what is to be called."""
 
-    def __init__(self, names: Mapping[str, Any], number: int) -> None:
+    def __init__(self, names: Mapping[str, Any], numbers: Iterator[int]) -> None:
+        self.names = list(names)
         self.data: Dict[str, Any] = {}
         self.expressions: Dict[str, str] = {}
         self.callbacks: Dict[str, Callback] = {}
-        self._number = number
+        self.inner: Dict[str, List[str]] = {}  # functions that are inside of something
+        self._numbers = numbers
         for name, value in names.items():
-            if callable(value):
+            if callable(value) and name.isidentifier():
                 self.callbacks[name] = value
-            elif literal.is_plain(value):
+            elif literal.is_plain({name: value}):
                 self.data[name] = value
             else:
-                self.expressions[name] = literal.write(value, self._name_of)
+                self.inner[name] = []
+                self.expressions[name] = literal.write(value, partial(self._call, self.inner[name]))
 
-    def _name_of(self, function: Callback) -> str:
-        """Of one that is inside of something."""
-        self._number += 1
-        name = "__function_%d" % self._number
+    def _call(self, inside: List[str], function: Callback) -> str:
+        """What stands for it in an expression.  Its name is never used again: the code may have
+        kept an older one."""
+        name = "__function_%d" % next(self._numbers)
         self.callbacks[name] = function
-        return name
+        inside.append(name)
+        return "__names[%r]" % name
 
     def program(self) -> str:
-        lines = ["%s = eval(%r, {**globals(), **_names})" % item
-                 for item in self.expressions.items()]
-        return "_names = {}\nexec(%r, _names)\n%s\ndel _names" % (literal.IMPORTS,
-                                                                "\n".join(lines))
+        """Sets them, in a namespace of its own: in the code's any name may mean anything."""
+        lines = ["__names[%r] = %s" % item for item in self.expressions.items()]
+        return "import builtins as __given\n__given.exec(%r, {'__names': __given.globals()})\n" \
+            "del __given" % (literal.IMPORTS + "\n".join(lines))
 
 
 def create_sandbox(use_docker: bool = False, limits: Optional[ResourceLimits] = None
