@@ -57,6 +57,12 @@ def test_values_that_json_does_not_have(value):
     assert type(got) is (dict if isinstance(value, dict) else type(value))
 
 
+@pytest.mark.parametrize("value", [
+    (1, (2, [3])), [(1, 2)], {"a": (1, [2, ("(",)])}, ["(1,)", "("], ((1,), 2.5, None, True, ()), [[1], [2]]])
+def test_tuples_inside(value):
+    assert repr(execute("return %r" % (value,))) == repr(value)
+
+
 def test_text_that_is_no_value_stays_text():
     for text in ("set(range(10**12))", "bytearray(10**12)", "(" * 5000, "__import__('os')", "1 + 1",
                  "-" * 5000 + "1", "1" * 5000, "[1", "f(1)", "{[]: 1}", "datetime.date(0, 0, 0)"):
