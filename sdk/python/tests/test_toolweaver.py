@@ -246,6 +246,23 @@ def test_state_logs_and_reset():
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("leave", [
+    "exit(3)", "quit(3)", "raise SystemExit(3)", "import sys\nsys.exit(3)", "await asyncio.sleep(0)\nexit(3)",
+    "import argparse\nargparse.ArgumentParser().exit(3)"])
+def test_state_stays_when_code_exits(leave):
+    async def main():
+        async with SandboxEnvironment(allowed_imports=["sys", "argparse"]) as sandbox:
+            await sandbox.execute_code("n = 1")
+            with pytest.raises(SandboxError) as caught:
+                await sandbox.execute_code("n += 1\n" + leave)
+            assert (caught.value.type_name, caught.value.message) == ("SystemExit", "3")
+            for well in ("exit()", "exit(0)", "raise SystemExit"):
+                assert await sandbox.execute_code(well) is None
+            code = "try:\n    exit(5)\nexcept Exception:\n    pass\nexcept SystemExit as e:\n    return e.code + n"
+            assert await sandbox.execute_code(code) == 7
+    asyncio.run(main())
+
+
 def test_execute():
     async def main():
         async with create_sandbox(use_docker=True) as sandbox:

@@ -25,10 +25,22 @@ PROCESSES = 64       # threads count; the policy refuses processes
 STEP = "<sandbox>"
 VALUE_MAX = 15 << 20  # bytes of JSON: as many as a session can say
 
-# What code finds without importing it.
+# What code finds without importing it.  An exit ends the code, and not the interpreter with all
+# that is kept in it.
 PRELUDE = """
 import asyncio
 from typing import Any, Dict, List, Optional, Set, Tuple
+
+class SystemExit(BaseException):
+    __module__ = "builtins"
+
+    def __init__(self, *args):
+        self.code = args[0] if len(args) == 1 else args or None
+
+def exit(*code):
+    raise SystemExit(*code)
+
+__import__("sys").exit = quit = exit
 """
 
 
@@ -200,6 +212,8 @@ class SandboxEnvironment:
                 self._session = None
                 if attempt == 2:
                     raise
+        if _has_left(result):
+            result = replace(result, exception=None, exit_code=0)
         if result.state == "lost":
             self._is_primed = False
         self._stdout.append(result.stdout)
