@@ -49,7 +49,7 @@ def test_values():
     {"a": (1, {2})}, {1: "one", (1, 2): None}, [1, ...], datetime.datetime(2024, 1, 2, 3, 4, 5),
     datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc), datetime.timedelta(days=-1),
     decimal.Decimal("1.10"), fractions.Fraction(1, 3), uuid.UUID(int=1), range(1, 9, 2),
-    collections.OrderedDict(a=1), collections.deque([1, 2]), "\u00e9\n'\"", 2 ** 80, None, True])
+    collections.OrderedDict(a=1), collections.deque([1, 2]), "a\udc80", {"\ud800": 1}, "\u00e9\n'\"", 2 ** 80, None, True])
 def test_values_that_json_does_not_have(value):
     code = "import collections, datetime, decimal, fractions, uuid\nreturn value"
     got = execute(code, {"value": value})
@@ -61,6 +61,15 @@ def test_values_that_json_does_not_have(value):
     (1, (2, [3])), [(1, 2)], {"a": (1, [2, ("(",)])}, ["(1,)", "("], ((1,), 2.5, None, True, ()), [[1], [2]]])
 def test_tuples_inside(value):
     assert repr(execute("return %r" % (value,))) == repr(value)
+
+
+def test_collections_arrive_as_what_they_are():
+    given = {"c": collections.Counter("aab"), "o": collections.OrderedDict(a=1), "d": collections.defaultdict(list, a=[1]),
+             "n": collections.defaultdict(None), "f": collections.defaultdict(lambda: 7), "q": collections.deque([1, 2], 2)}
+    assert execute("q.append(3)\nd['b'].append(2)\nreturn [type(v).__name__ for v in (c, o, d, n, f, q)] + "
+                   "[c['x'], c.most_common(1), dict(d), n.default_factory, f['y'], list(q)]", given) == [
+        "Counter", "OrderedDict", "defaultdict", "defaultdict", "defaultdict", "deque",
+        0, [("a", 2)], {"a": [1], "b": [2]}, None, 7, [2, 3]]
 
 
 def test_text_that_is_no_value_stays_text():

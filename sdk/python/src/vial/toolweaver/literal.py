@@ -40,7 +40,7 @@ NAMES: Dict[str, Any] = {
 # What makes the same names known to a program.
 IMPORTS = """
 import datetime
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from decimal import Decimal
 from fractions import Fraction
 from math import inf, nan
@@ -183,6 +183,7 @@ SCALARS: Tuple[Type[Any], ...] = (
     type(None), bool, int, float, complex, str, bytes, bytearray, range, type(...),
     datetime.datetime, datetime.date, datetime.time, datetime.timedelta, datetime.timezone,
     decimal.Decimal, fractions.Fraction, uuid.UUID)
+FACTORIES = (bool, int, float, str, bytes, list, tuple, set, dict)  # the same there
 
 
 def is_plain(value: Any, depth: int = 0) -> bool:
@@ -190,11 +191,22 @@ def is_plain(value: Any, depth: int = 0) -> bool:
     kind = type(value)
     if kind is float:
         return math.isfinite(value)
-    if depth > DEPTH_MAX or kind not in (type(None), bool, int, str, list, dict):
+    if kind is str:
+        return _is_unicode(value)
+    if depth > DEPTH_MAX or kind not in (type(None), bool, int, list, dict):
         return False
     if kind is dict:
-        return all(type(key) is str and is_plain(item, depth + 1) for key, item in value.items())
+        return all(type(key) is str and _is_unicode(key) and is_plain(item, depth + 1)
+                   for key, item in value.items())
     return kind is not list or all(is_plain(item, depth + 1) for item in value)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it has no lone surrogates."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def write(value: Any, name_of: Callable[[Callable[..., Any]], str], depth: int = 0) -> str:
@@ -215,12 +227,23 @@ def write(value: Any, name_of: Callable[[Callable[..., Any]], str], depth: int =
         return "[%s]" % inner(value)
     if isinstance(value, tuple):  # a named one is a tuple there
         return "(%s)" % inner(value)
-    if kind in (set, frozenset, collections.deque):
+    if kind in (set, frozenset):
         return "%s([%s])" % (kind.__name__, inner(value))
+    if kind is collections.deque:
+        return "deque([%s], %r)" % (inner(value), value.maxlen)
     if kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter):
-        texts = ("%s: %s, " % (write(key, name_of, depth + 1), write(item, name_of, depth + 1))
-                 for key, item in value.items())
-        return "{%s}" % "".join(texts)
+        return _write_dict(value, lambda item: write(item, name_of, depth + 1))
     if callable(value):
         return name_of(value)
     raise TypeError("%s cannot be given to the sandbox" % kind.__name__)
+
+
+def _write_dict(value: Dict[Any, Any], written: Callable[[Any], str]) -> str:
+    """Of one of their kinds."""
+    made = "{%s}" % "".join("%s: %s, " % (written(key), written(item))
+                            for key, item in value.items())
+    if isinstance(value, collections.defaultdict):
+        factory = value.default_factory
+        known = factory.__name__ if factory in FACTORIES else written(factory)
+        made = "%s, %s" % (known, made)
+    return made if type(value) is dict else "%s(%s)" % (type(value).__name__, made)
