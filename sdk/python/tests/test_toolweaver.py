@@ -275,6 +275,10 @@ def test_state_stays_when_code_exits(leave):
 def test_execute():
     async def main():
         async with create_sandbox(use_docker=True) as sandbox:
+            for refused in (("-" * 200000 + "1",), ("return 1", {"a": object()}), ("return 1", {"a": [object()]}),
+                            ("return 1", {"f": {object(): 1}})):
+                bad = await sandbox.execute(*refused)
+                assert not bad.success and bad.error and bad.error_type in ("SecurityError", "TypeError")
             good = await sandbox.execute("print(1)\nresult = x", {"x": 5})
             assert (good.success, good.output, good.stdout, good.error) == (True, 5, "1\n", None)
             bad = await sandbox.execute("print('before')\nraise ValueError('no')")

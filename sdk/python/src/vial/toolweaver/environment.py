@@ -177,21 +177,21 @@ class SandboxEnvironment:
                       ) -> ExecutionResult:
         """As execute_code(), but the code is looked at first, and nothing is raised."""
         start = time.monotonic()
+        made, result = ExecutionResult(True, None, "", "", 0), None
         try:
             self.validate_code(code)
+            result = await self._run(code, context)
+            made.output, made.stdout, made.stderr = _value(result), result.stdout, result.stderr
+            self._raise(result)
         except SandboxSecurityError as why:
             return ExecutionResult(False, None, "", "", 0, str(why), "SecurityError")
-        result = await self._run(code, context)
-        made = ExecutionResult(result.ok, _value(result), result.stdout, result.stderr,
-                               time.monotonic() - start)
-        try:
-            self._raise(result)
         except Exception as why:
             made.success, made.output, made.error = False, None, _message(why)
             made.error_type = why.type_name if isinstance(why, SandboxError) \
                 else type(why).__name__
-            if result.exception is not None:
+            if result is not None and result.exception is not None:
                 made.stderr += "\n" + result.exception.traceback
+        made.duration = time.monotonic() - start
         return made
 
     def validate_code(self, code: str) -> None:

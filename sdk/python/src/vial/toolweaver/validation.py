@@ -22,6 +22,8 @@ def validate_code(code: str, allowed: Optional[Collection[str]] = None) -> None:
         tree = ast.parse(code)
     except (SyntaxError, ValueError) as why:
         raise SandboxSecurityError("Syntax error: %s" % why) from why
+    except (RecursionError, MemoryError) as why:
+        raise SandboxSecurityError("Syntax error: nested too deeply") from why
     for node in sorted(ast.walk(tree), key=_place):
         for complaint in _complaints(node, allowed or ()):
             raise SandboxSecurityError(complaint)
