@@ -137,6 +137,28 @@ def test_what_is_given_wrongly():
         assert result.error_message == "Execution timed out after %ss" % seconds
 
 
+@pytest.mark.parametrize("given", [
+    {"env_vars": [("A", "b")]}, {"env_vars": "A=b"}, {"env_vars": {"A=": "\0"}}, {"limits": {"timeout_seconds": 2}},
+    {"limits": ResourceLimits(cpu_quota="x")},
+    {"limits": ResourceLimits(pids_limit=None)}, {"limits": ResourceLimits(memory_limit="much")}])
+def test_settings_that_are_wrong_are_in_the_result(made, given):
+    result = made.execute("print(1)", "python", **given)
+    assert (result.success, result.exit_code, result.stdout) == (False, -1, "")
+    assert result.error_message.startswith("Error running container: ")
+
+
+@pytest.mark.parametrize("name", ["code.py", "./code.py", "code.py/x"])
+def test_no_file_takes_the_place_of_the_code(made, name):
+    result = made.execute("print(1)", "python", files={name: "print(2)"})
+    assert result.exit_code == -1 and result.error_message.startswith("Error preparing files: code.py is ")
+    assert made.execute("echo 1", "bash", files={"code.py": "2"}).stdout == "1\n"
+
+
+def test_the_callers_variables_win(made):
+    code = "import os\nprint(os.environ['PYTHONUNBUFFERED'], os.environ['PYTHONDONTWRITEBYTECODE'])"
+    assert made.execute(code, "python", env_vars={"PYTHONUNBUFFERED": "0"}).stdout == "0 1\n"
+
+
 def test_what_docker_takes_too():
     sandbox = CodeSandbox()
     code = "import os\nprint(open('a/b').read(), os.environ['N'])"

@@ -6,7 +6,7 @@ import posixpath
 import threading
 import time
 import uuid
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional, Type, Union
 
 from .. import errors
 from .._default import default, pick_image
@@ -91,16 +91,17 @@ class CodeSandbox:
                            language)
         limits = limits or self.default_limits
         start = time.monotonic()
+        program = "code" + config["extension"]
         try:
-            files = _checked(code, files or {})
+            files = _checked(code, program, files or {})
+            _require(limits, ResourceLimits, "limits")
             if limits.timeout_seconds <= 0:
                 result = _timed_out(limits)
             else:
-                env = {key: str(value) for key, value in (env_vars or {}).items()}
                 ran = self._run(network_enabled, code, files=files, **self._where(name, config),
-                                stdin=stdin, env={**env, **ENV}, limits=limits.to_vial(),
-                                writable=not read_only, exports=() if read_only else OUTPUTS,
-                                name="code" + config["extension"])
+                                stdin=stdin, env=_variables(env_vars or {}),
+                                limits=limits.to_vial(), writable=not read_only,
+                                exports=() if read_only else OUTPUTS, name=program)
                 result = self._render(ran, limits)
         except _BadFile as why:
             return _failed("Error preparing files: %s" % why, name)
@@ -108,7 +109,7 @@ class CodeSandbox:
             what = "preparing files" if (why.field or "").startswith("files") \
                 else "running container"
             result = _failed("Error %s: %s" % (what, why), name)
-        except (errors.VialError, ValueError, OSError) as why:
+        except (errors.VialError, ValueError, TypeError, OSError) as why:
             result = _failed("Error running container: %s" % why, name)
         result.execution_time = round(time.monotonic() - start, 3)
         result.language = "%s (%s)" % (name, config["runtime_name"])
@@ -198,8 +199,19 @@ class _BadFile(ValueError):
     """A file's name leads out of the sandbox, or it has no content."""
 
 
-def _checked(code: str, files: Files) -> Dict[str, Union[str, bytes]]:
-    """The files, by names without detours."""
+def _require(value: Any, kind: Type[Any], what: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError("%s must be %s, not %s" % (what, kind.__name__, type(value).__name__))
+
+
+def _variables(given: Mapping[str, Any]) -> Dict[str, str]:
+    """The usual ones, but for those that the caller sets."""
+    _require(given, Mapping, "env_vars")
+    return {**ENV, **{str(key): str(value) for key, value in given.items()}}
+
+
+def _checked(code: str, program: str, files: Files) -> Dict[str, Union[str, bytes]]:
+    """The files, by names without detours; `program` is that of the code."""
     if not isinstance(code, str):
         raise _BadFile("the code must be str, not %s" % type(code).__name__)
     if not isinstance(files, Mapping):
@@ -215,9 +227,12 @@ def _checked(code: str, files: Files) -> Dict[str, Union[str, bytes]]:
             raise _BadFile("%s must be str or bytes, not %s" % (name, type(content).__name__))
         folders = [part for part in parts[:-1] if part not in ("", ".")]
         made["/".join([*folders, parts[-1]])] = content
+    if program in made:
+        raise _BadFile("%s is the code itself" % program)
+    taken = {program, *made}
     for name in made:
         for place, char in enumerate(name):
-            if char == "/" and name[:place] in made:
+            if char == "/" and name[:place] in taken:
                 raise _BadFile("%s is a file, and cannot hold %s" % (name[:place], name))
     return made
 
