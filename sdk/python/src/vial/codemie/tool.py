@@ -131,10 +131,10 @@ class CodeExecutorTool:
         if result.timed_out:
             raise ToolException(TIMED_OUT % self.config.execution_timeout)
         parts = [result.stdout.strip()] if result.stdout.strip() else []
-        if result.stderr:
-            parts.append("STDERR:\n%s" % result.stderr)
         if result.oom:
             parts.append("Memory limit of %s exceeded." % self.config.memory_limit)
+        if result.stderr:
+            parts.append("STDERR:\n%s" % result.stderr)
         if result.exit_code != 0 or result.oom:
             raise ToolException("Code execution failed.\n\n%s" % "\n".join(parts))
         return "\n".join(parts) or NO_OUTPUT
