@@ -276,6 +276,7 @@ def test_configuration(monkeypatch):
     assert (config.execution_timeout, config.verbose, config.security_threshold) == \
         (120.0, False, SecurityIssueSeverity.MEDIUM)
     for name, value in (("EXECUTION_TIMEOUT", "0"), ("MAX_POD_POOL_SIZE", "-1"), ("RUN_AS_USER", "0"),
+                        ("EXECUTION_TIMEOUT", "inf"), ("SESSION_TIMEOUT", "nan"),
                         ("SECURITY_THRESHOLD", "INVALID")):
         with monkeypatch.context() as patch, pytest.raises(ValueError):
             patch.setenv("CODE_EXECUTOR_" + name, value)

@@ -4,6 +4,7 @@ Some of them are about Kubernetes; they are read, checked and kept, and mean not
 """
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -67,8 +68,9 @@ class CodeExecutorConfig:
             raise ValueError("Invalid sandbox_mode: %s. Must be 'sandbox-shared' or 'sandbox-jobs'"
                              % self.sandbox_mode)
         for name in POSITIVE:
-            if not getattr(self, name) > 0:
-                raise ValueError("%s must be greater than 0, not %s" % (name, getattr(self, name)))
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError("%s must be a number greater than 0, not %s"
+                                 % (name, getattr(self, name)))
 
     @classmethod
     def from_env(cls) -> CodeExecutorConfig:
