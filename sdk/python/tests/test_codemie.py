@@ -69,6 +69,14 @@ def test_a_user_has_a_directory():
         assert tool(user=user)._get_user_workdir() == safe
 
 
+def test_ids_that_are_longer_than_a_name():
+    users = ["u" * 254 + end for end in ("", "a", "aa" * 30, "ab" * 30)]
+    folders = [tool("SAFE", user).execute("import os\nprint(os.getcwd())") for user in users]
+    names = [os.path.basename(folder) for folder in folders]
+    assert names[:2] == users[:2] and len(set(names)) == 4
+    assert all(len(name) == 255 and name.startswith("u" * 200) for name in names[2:])
+
+
 def left(one):
     """What is in the user's directory."""
     root = SandboxSessionManager().directory(one._get_user_workdir(), one.user_id)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import re
 from typing import Any, Dict, List, Optional, Sequence, Union
@@ -18,6 +19,7 @@ from .transfer import check_export_paths, export, upload
 logger = logging.getLogger(__name__)
 
 PICTURE = re.compile(r"image_\d{4}\.png")  # what plt.show() has made
+NAME_MAX = 255  # bytes of a directory's name
 NO_OUTPUT = "Code executed successfully with no output."
 TIMED_OUT = "Code execution timed out after %s seconds. This may indicate an infinite loop or a " \
     "resource-intensive operation. Please review your code and consider optimizing it."
@@ -100,6 +102,9 @@ class CodeExecutorTool:
         safe = re.sub(r"[^A-Za-z0-9_.-]", "_", self.user_id)
         if not safe.strip("."):
             safe = "_" * len(safe)
+        if len(safe) > NAME_MAX:
+            mark = hashlib.sha256(self.user_id.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+            safe = "%s-%s" % (safe[:NAME_MAX - len(mark) - 1], mark)
         return "%s/%s" % (self.config.workdir_base, safe)
 
     def _execute(self, code: str, export_files: Optional[List[str]]) -> str:
