@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import stat
+from dataclasses import replace
 from typing import Any, Mapping
 
 from ..client import Sandbox
@@ -17,6 +18,8 @@ from ..results import Result
 from .beneath import names_beneath, read_beneath, remove_beneath, write_beneath
 
 PROGRAM = ".main.py"  # beside the user's files, and none of them
+PLACE = "/sandbox"  # of a copy
+PROGRAM_THERE = "/run/vial/main.py"  # what it is called beside the directory itself
 DEPTH = 6
 CHANGED = [dot + "*" + "/*" * depth for depth in range(DEPTH) for dot in ("", ".")]
 FILES_MAX = 64
@@ -29,13 +32,15 @@ _LOADED = re.compile(r"\b(?:pandas|numpy|matplotlib)\b")
 # What sees more of a directory than its files, or leaves other things in it: a mention will do.
 _MORE = re.compile(
     r"(?<![A-Za-z0-9])_*(?:os|posix|sys|pathlib|shutil|glob|subprocess|tempfile|inspect|importlib|"
-    r"pkgutil|runpy|zipfile|tarfile|py7zr|ctypes|builtins|file__|show)(?![A-Za-z0-9])")
+    r"pkgutil|runpy|zipfile|tarfile|py7zr|ctypes|builtins|file__|show|posixpath|genericpath|ntpath|"
+    r"memmap|baseFilename|database_list)(?![A-Za-z0-9])")
 
 
 def will_do(code: str, workdir: str, directory: str) -> bool:
     """Whether a copy is as good for this program, and soon made."""
     most = BYTES_LOADED_MAX if _LOADED.search(code) else BYTES_MAX
-    return not _MORE.search(code) and workdir not in code and _is_plain(directory, most)
+    return not _MORE.search(code) and workdir not in code and PLACE not in code \
+        and _is_plain(directory, most)
 
 
 def _is_plain(directory: str, most: int) -> bool:
@@ -56,6 +61,11 @@ def _is_plain(directory: str, most: int) -> bool:
     return True
 
 
+def _as_there(text: str) -> str:
+    """What a traceback says, as it would be said beside the directory itself."""
+    return text.replace("%s/%s" % (PLACE, PROGRAM), PROGRAM_THERE)
+
+
 class Trial:
     """A program that ran in a copy.  Nothing of what it did is in the directory yet."""
 
@@ -63,8 +73,10 @@ class Trial:
                  ) -> None:
         self._directory = directory
         self._before = {name: read_beneath(directory, name) for name in names_beneath(directory)}
-        self.result = client.run(code, name=PROGRAM, files=self._before,
-                                 exports=[*self._before, *CHANGED], **options)
+        result = client.run(code, name=PROGRAM, files=self._before,
+                            exports=[*self._before, *CHANGED], **options)
+        self.result = replace(result, stdout=_as_there(result.stdout),
+                              stderr=_as_there(result.stderr))
         self._after = {item.path: item.content for item in self.result.exports
                        if item.path != PROGRAM}
 
@@ -79,7 +91,16 @@ class Trial:
     def is_same(self) -> bool:
         """Whether it would have ended like this in the directory itself, where files take no
         memory."""
-        return self.is_whole and not (self.result.oom and self.result.signal is not None)
+        return self.is_whole and not (self.result.oom and self.result.signal is not None) \
+            and not self._shows_its_place()
+
+    def _shows_its_place(self) -> bool:
+        """Whether it says anywhere what its directory is called, which the user's is not."""
+        changed = (content for path, content in self._after.items()
+                   if content is not None and content != self._before.get(path)
+                   and "__pycache__" not in path)
+        return PLACE in self.result.stdout or PLACE in self.result.stderr \
+            or any(PLACE.encode() in content for content in changed)
 
     def keep(self) -> Result:
         """Do to the directory what was done to the copy."""
