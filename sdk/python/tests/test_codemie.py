@@ -1,5 +1,6 @@
 """vial.codemie: every example of its document, and what its users rely on."""
 import os
+import sys
 import threading
 import time
 
@@ -241,6 +242,19 @@ def test_exports():
     "class A:\n    def exec(self): pass\nexec('1')", "def f(eval=eval('1')): pass",
     "eval('1')\ndef eval(x): pass", "eval = 1\ndel eval\neval('1')", "[0 for eval in '']\neval('1')",
     "if 0:\n    from re import compile\ncompile('1', '', 'eval')",
+    "x = 1 or (eval := 2)\neval('1')", "x = (eval := 1) if 0 else 2\neval('1')", "1 < 0 < (eval := 1)\neval('1')",
+    "[eval('1') or (eval := 1) for _ in [1]]", "for eval in []: pass\neval('1')", "eval: int\neval('1')",
+    "x = [0]\nx[0 and (eval := 0)] = 1\neval('1')", "for _ in eval('1'): eval = 1",
+    "eval = 1\ntry: 1 / 0\nexcept Exception as eval: pass\neval('1')", "try: eval = 1 / 0\nexcept Exception: pass\neval('1')",
+    "try: 1 / 0\nexcept Exception as eval:\n    def f(): return eval('1')\nf()",
+    "try: 1 / 0\nexcept Exception as eval:\n    g = (eval('1') for _ in [1])\nlist(g)",
+    "try: 1 / 0\nexcept Exception as eval:\n    try: 1 / 0\n    except Exception as eval: pass\n    eval('1')",
+    "try: 1 / 0\nexcept Exception as eval:\n    del eval\n    eval('1')",
+    "from contextlib import suppress\nwith suppress(Exception), open('no') as eval: pass\neval('1')",
+    "from contextlib import suppress\nwith suppress(Exception):\n    1 / 0\n    eval = 1\neval('1')",
+    "class A:\n    eval = 1\n    def f(self): return eval('1')", "class A:\n    eval = str\n    x = [eval('1') for _ in [1]]",
+    "class A:\n    eval = 1\neval('1')", "lambda: (eval := 1)\neval('1')", "def f():\n    [lambda: (eval := 1) for _ in []]\n    eval('1')",
+    "match 1:\n    case 2 as eval: pass\neval('1')", "while 0: eval = 1\neval('1')", "__builtins__ = {}",
     "# coding: utf-7\n#+AAo-import os", "\f\n# coding: utf-7\n#+AAo-import os", "\r# coding: utf-7\r#+AAo-import os",
     "# coding: nothing"])
 def test_what_the_policy_refuses(code):
@@ -252,9 +266,22 @@ def test_what_the_policy_refuses(code):
     "print('import os')", '"""import os"""', "# import os", "import re\nre.compile('x')",
     "class D:\n    def eval(self, x): return x\nD().eval('1')", "def compile(x): return x\ncompile(1)",
     "from re import compile\ncompile('x')", "def f(eval): return eval(1)\nf(str)",
-    "def f():\n    exec = print\n    exec(1)\nf()", "# -*- coding: utf8 -*-\n", "\n\n# coding: utf-7"])
+    "def f():\n    exec = print\n    exec(1)\nf()", "import re\ncompile = re.compile\ncompile('x')", "compile: int = 1\nprint(compile)",
+    "for exec in [1]: print(exec)", "for i, (exec, *eval) in [(1, (2, 3))]: print(exec, eval)",
+    "open('x', 'w').close()\nwith open('x') as exec: exec.read()\nexec.closed", "try: 1 / 0\nexcept Exception as exec: print(exec)",
+    "print([exec for exec in [1]], {exec: eval for exec, eval in [(1, 2)]}, list(exec for exec in [1] if exec))",
+    "if (exec := 1) and exec > 0: print(exec)\nprint(exec)", "print([exec for x in [1] if (exec := x)])", "exec = 1\nexec += 1\nprint(exec)",
+    "import re\nclass A:\n    compile = re.compile\n    exec: int = 1\n    x = compile('x'), exec\nprint(A.exec)",
+    "def f():\n    try: 1 / 0\n    except Exception as exec: print(exec)\n    [0 for x in [1] if (eval := x)]\n    return eval\nf()",
+    "exec = eval = None\nwhile exec: exec = 0", "try:\n    from re import compile\n    compile('x')\nexcept ImportError: pass", "# -*- coding: utf8 -*-\n", "\n\n# coding: utf-7"])
 def test_what_it_does_not(code):
     tool().execute(code)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="there are no patterns")
+def test_patterns_give_names_a_meaning():
+    assert tool().execute("match [1, 2, 3]:\n    case [exec, *eval]: print(exec, eval)") == "1 [2, 3]"
+    assert tool().execute("match {'a': 1}:\n    case {**compile}: print(compile)") == "{'a': 1}"
 
 
 def test_severities(tmp_path):
