@@ -101,8 +101,12 @@ def unknown(call: Call) -> bytes:
 
 
 def declared(callbacks: Optional[Dict[str, Callback]]) -> Optional[List[Dict[str, str]]]:
-    """What the program is told of them: in its event loop, too, each is of its own kind."""
+    """What the program is told of them.
+
+    A plain one is that in an event loop, too.  An asynchronous one is awaited there, and gives its
+    value where nobody can await it.
+    """
     if callbacks is None:
         return None
-    return [{"name": name, "kind": "async" if is_async(function) else "sync"}
+    return [{"name": name} if is_async(function) else {"name": name, "kind": "sync"}
             for name, function in callbacks.items()]

@@ -241,7 +241,7 @@ class Session:
                 or "function" (the body of an async function: `return` gives the value).
             globals: names to set before, to what JSON can say.
             callbacks: functions of this process that the code may call, by name. Plain ones run in
-                this thread; asynchronous ones, which the code awaits, in a loop of their own.
+                this thread; asynchronous ones, which the code may await, in a loop of their own.
                 Exceptions travel with their type. Absent: those of the step before.
             calls_max: how many calls the step may make.
             on_output, on_display: are told (stream, text), and what is shown, as it happens.
