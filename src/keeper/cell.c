@@ -105,22 +105,10 @@ void cell_free(struct cell *cell)
 	free(cell);
 }
 
-static void tell(struct cell *cell, const struct wire_msg *msg, const int *fds, size_t count)
-{
-	struct err e;
-
-	if (wire_send(cell->keeper->server, msg, fds, count, &e) == 0)
-		return;
-	cell->keeper->fatal = e; /* a server that does not listen is no server */
-	loop_stop(cell->keeper->loop);
-}
-
 void cell_fail(struct cell *cell, const struct err *e)
 {
-	const struct wire_msg msg = { .kind = WIRE_FAILED, .box = cell->id, .failed = *e };
-
 	if (!cell->is_ahead)
-		tell(cell, &msg, NULL, 0);
+		keeper_fail(cell->keeper, cell->id, e);
 	cell->is_told = true;
 	cell_free(cell);
 }
@@ -162,7 +150,7 @@ static void report_end(struct cell *cell)
 {
 	const struct wire_msg msg = { .kind = WIRE_ENDED, .box = cell->id, .ended = cell->end };
 
-	tell(cell, &msg, NULL, 0);
+	keeper_tell(cell->keeper, &msg, NULL, 0);
 }
 
 static void on_init_end(struct watch *w, uint32_t events)
@@ -313,7 +301,7 @@ void cell_listening(struct cell *cell, int fd, const struct err *why)
 	else if (cell->needs_proxy)
 		fds[1] = helper_egress(cell->keeper, &msg.failed);
 	size_t count = fd < 0 ? 0 : !cell->needs_proxy ? 1 : fds[1] < 0 ? 0 : 2;
-	tell(cell, &msg, fds, count);
+	keeper_tell(cell->keeper, &msg, fds, count);
 	for (size_t i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
@@ -415,7 +403,7 @@ static void arm(struct cell *cell)
 	loop_cancel_timer(cell->keeper->loop, &cell->overdue);
 	cell->state = CELL_ARMED;
 	cell->was_armed = true;
-	tell(cell, &msg, fds, count);
+	keeper_tell(cell->keeper, &msg, fds, count);
 	cell->far[WIRE_FD_WORKSPACE] = -1;
 	close_far(cell);
 	if (cell->flags & WIRE_KEEP)

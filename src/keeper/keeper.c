@@ -47,15 +47,21 @@ void keeper_say(const char *fmt, ...)
 		(void)fprintf(stderr, "vial: keeper: %s\n", text);
 }
 
+void keeper_tell(struct keeper *k, const struct wire_msg *msg, const int *fds, size_t count)
+{
+	struct err e;
+
+	if (wire_send(k->server, msg, fds, count, &e) == 0)
+		return;
+	k->fatal = e;
+	loop_stop(k->loop);
+}
+
 void keeper_fail(struct keeper *k, uint32_t box, const struct err *why)
 {
 	const struct wire_msg msg = { .kind = WIRE_FAILED, .box = box, .failed = *why };
-	struct err e;
 
-	if (wire_send(k->server, &msg, NULL, 0, &e) < 0) {
-		k->fatal = e;
-		loop_stop(k->loop);
-	}
+	keeper_tell(k, &msg, NULL, 0);
 }
 
 static void serve_files(struct keeper *k, const struct wire_msg *order, const int *fds,
@@ -70,10 +76,7 @@ static void serve_files(struct keeper *k, const struct wire_msg *order, const in
 		keeper_fail(k, order->box, &e);
 		return;
 	}
-	if (wire_send(k->server, &msg, &filer, 1, &e) < 0) {
-		k->fatal = e;
-		loop_stop(k->loop);
-	}
+	keeper_tell(k, &msg, &filer, 1);
 	(void)close(filer);
 }
 

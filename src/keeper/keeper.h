@@ -64,7 +64,9 @@ int keeper_run(struct keeper *k, struct err *e) MUST_USE;
 
 void keeper_say(const char *fmt, ...) PRINTF(1, 2); /* one line for the operator's log */
 void keeper_say_as(const char *log_format);         /* "text", as at first, or "json" */
-/* Tell the server that there is no such sandbox. */
+/* Tell the server.  One that does not listen is no server: then the loop stops. */
+void keeper_tell(struct keeper *k, const struct wire_msg *msg, const int *fds, size_t count);
+/* ... that there is no such sandbox. */
 void keeper_fail(struct keeper *k, uint32_t box, const struct err *why);
 
 /* ---- reap.c ---- */

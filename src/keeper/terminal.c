@@ -52,23 +52,13 @@ void terminals_free(struct cell *cell)
 		terminal_free(cell->terminals);
 }
 
-static void tell(struct keeper *k, const struct wire_msg *msg, const int *fds, size_t count)
-{
-	struct err e;
-
-	if (wire_send(k->server, msg, fds, count, &e) == 0)
-		return;
-	k->fatal = e; /* a server that does not listen is no server */
-	loop_stop(k->loop);
-}
-
 static void refuse(struct cell *cell, uint32_t number, const struct err *why)
 {
 	const struct wire_msg msg = { .kind = WIRE_TERMINAL_ENDED,
 				      .box = cell->id,
 				      .terminal = { .number = number, .failed = *why } };
 
-	tell(cell->keeper, &msg, NULL, 0);
+	keeper_tell(cell->keeper, &msg, NULL, 0);
 }
 
 /* ---- its life -------------------------------------------------------------------------- */
@@ -86,7 +76,7 @@ static void on_end(struct watch *w, uint32_t events)
 	(void)keeper_reap(&t->guest.pidfd, &msg.terminal.exit_code, &msg.terminal.signal, NULL);
 	if (is_lost) /* it died with its sandbox */
 		err_set(&msg.terminal.failed, ERR_GONE, "the session's interpreter ended");
-	tell(t->cell->keeper, &msg, NULL, 0);
+	keeper_tell(t->cell->keeper, &msg, NULL, 0);
 	terminal_free(t);
 }
 
@@ -98,7 +88,7 @@ static void maybe_open(struct terminal *t)
 
 	if (!t->has_entered || t->guest.pidfd < 0 || t->far < 0)
 		return;
-	tell(t->cell->keeper, &msg, &t->far, 1);
+	keeper_tell(t->cell->keeper, &msg, &t->far, 1);
 	(void)close(take_fd(&t->far));
 }
 
