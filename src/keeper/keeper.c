@@ -67,17 +67,12 @@ void keeper_fail(struct keeper *k, uint32_t box, const struct err *why)
 static void serve_files(struct keeper *k, const struct wire_msg *order, const int *fds,
 			size_t fd_count)
 {
-	const struct wire_msg msg = { .kind = WIRE_FILER, .box = order->box };
-	struct err e;
+	struct wire_msg msg = { .kind = WIRE_FILER, .box = order->box };
 
-	int filer = fd_count == 1 ? helper_filer(k, fds[0], &e)
-				  : err_set(&e, ERR_BUG, "which workspace?");
-	if (filer < 0) {
-		keeper_fail(k, order->box, &e);
-		return;
-	}
-	keeper_tell(k, &msg, &filer, 1);
-	(void)close(filer);
+	auto_close int filer = fd_count == 1
+				       ? helper_filer(k, fds[0], &msg.failed)
+				       : err_set(&msg.failed, ERR_BUG, "which workspace?");
+	keeper_tell(k, &msg, &filer, filer >= 0);
 }
 
 static void obey(struct keeper *k, const struct wire_msg *msg, const int *fds, size_t fd_count)

@@ -27,7 +27,7 @@ enum wire_kind {
 	WIRE_GROW,   /* it has more memory than it was armed with: arm.limits */
 	WIRE_RESCUE, /* SIGTERM to the guest alone, which then ends what hangs in it */
 	WIRE_KILL,   /* the guest, all it started, and the sandbox; ENDED follows */
-	WIRE_FILES,  /* one descriptor, a workspace: a filer for it; answered by FILER or FAILED */
+	WIRE_FILES,  /* one descriptor, a workspace: a filer for it; answered by FILER */
 	WIRE_LISTEN, /* a socket that listens in the sandbox, for an egress proxy */
 	WIRE_TERMINAL, /* a shell beside a LIVE guest; answered by TERMINAL_OPEN or _ENDED */
 	WIRE_TERMINAL_KILL, /* ... kill it, if it is there */
@@ -42,7 +42,8 @@ enum wire_kind {
 	WIRE_ENDED,  /* the guest is dead; all it started too, unless it was armed with KEEP */
 	WIRE_TERMINAL_OPEN, /* one descriptor: a packet socket to it (keeper/shell.h) */
 	WIRE_TERMINAL_ENDED,
-	WIRE_FILER,  /* one descriptor: see keeper/filer.h */
+	WIRE_FILER,  /* one descriptor: see keeper/filer.h; without: the reason is in `failed`, and
+		      * the sandbox is as it was */
 	WIRE_LISTENER, /* that socket, then the channel of a new proxy where one was needed; without
 			* descriptors: the reason is in `failed`, and the sandbox is as it was */
 	WIRE_TOKENS, /* the file of tokens changed: one descriptor, or none: there is no file */

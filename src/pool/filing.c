@@ -387,16 +387,15 @@ void filings_given(struct filings *all, int fd)
 	}
 }
 
-bool filings_refused(struct filings *all, const struct err *why)
+void filings_refused(struct filings *all, const struct err *why)
 {
 	list_each (&all->list, l) {
 		struct filing *f = holder_of(l, struct filing, place);
 		if (f->fd < 0) {
 			finish(f, NULL, why);
-			return true;
+			return;
 		}
 	}
-	return false;
 }
 
 void filings_end(struct filings *all, const struct err *why)

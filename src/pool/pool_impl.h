@@ -399,7 +399,7 @@ bool live_order_filer(struct live *live); /* false: not now */
 
 void filings_init(struct filings *all);
 void filings_given(struct filings *all, int fd); /* a filer; takes it */
-bool filings_refused(struct filings *all, const struct err *why); /* false: nobody waits for one */
+void filings_refused(struct filings *all, const struct err *why); /* there is none */
 void filings_end(struct filings *all, const struct err *why);
 void filings_done(struct filings *all, struct loop *loop); /* nobody is told */
 

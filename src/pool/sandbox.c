@@ -407,7 +407,6 @@ static void on_armed(struct sandbox *box, const int *fds, size_t *fd_count)
 static void on_failed(struct sandbox *box, const struct err *why)
 {
 	struct occupant *occupant = box->occupant;
-	struct run *run = run_of(occupant);
 	bool passes = why->code == ERR_SYS || why->code == ERR_GONE || why->code == ERR_BUSY;
 
 	if (box->fork) {
@@ -424,13 +423,36 @@ static void on_failed(struct sandbox *box, const struct err *why)
 		else if (occupant)
 			occupant->is_retried = true; /* it waits on, for another */
 		occupant = NULL;
-		run = NULL;
 	}
-	/* In that phase it is the filer that there is none of. */
-	if (!run || run->phase != PHASE_FILES)
-		sandbox_gone(box);
+	sandbox_gone(box);
 	if (occupant)
 		occupant->kind->finish(occupant, why);
+}
+
+static struct live *live_in(const struct sandbox *box)
+{
+	return box->state == SANDBOX_TAKEN ? live_of_occupant(box->occupant) : NULL;
+}
+
+/* A filer, or why there is none.  Whoever asked may have forgotten it: then it is for nobody. */
+static void on_filer(struct sandbox *box, const struct err *why, const int *fds, size_t *fd_count)
+{
+	struct run *run = run_of(box->occupant);
+	struct live *live = live_in(box);
+	int fd = *fd_count > 0 ? fds[--*fd_count] : -1;
+
+	/* One that has a place is about to be told of its end. */
+	bool is_asked = run && run->phase == PHASE_FILES && !run->occupant.place.next;
+	if (fd < 0 && is_asked)
+		run_fail(run, why);
+	else if (fd < 0 && live)
+		filings_refused(live_filings(live), why);
+	else if (is_asked)
+		files_given(run, fd);
+	else if (live)
+		filings_given(live_filings(live), fd);
+	else if (fd >= 0)
+		(void)close(fd);
 }
 
 /* It has not begun: nothing of it is lost with this one. */
@@ -519,9 +541,7 @@ static void on_keeper_gone(struct pool *pool)
 static void hear(struct pool *pool, const struct wire_msg *msg, int *fds, size_t *fd_count)
 {
 	struct sandbox *box = sandbox_find(pool, msg->box);
-	struct run *run = run_of(box ? box->occupant : NULL);
-	struct live *live =
-		box && box->state == SANDBOX_TAKEN ? live_of_occupant(box->occupant) : NULL;
+	struct live *live = box ? live_in(box) : NULL;
 
 	if (msg->kind == WIRE_TOKENS && pool->options.on_tokens) {
 		pool->options.on_tokens(*fd_count > 0 ? fds[--*fd_count] : -1, pool->options.arg);
@@ -534,17 +554,13 @@ static void hear(struct pool *pool, const struct wire_msg *msg, int *fds, size_t
 		on_armed(box, fds, fd_count);
 		break;
 	case WIRE_FAILED:
-		if (!live || !filings_refused(live_filings(live), &msg->failed))
-			on_failed(box, &msg->failed);
+		on_failed(box, &msg->failed);
 		break;
 	case WIRE_ENDED:
 		on_ended(box, &msg->ended);
 		break;
 	case WIRE_FILER:
-		if (run && run->phase == PHASE_FILES && *fd_count > 0)
-			files_given(run, fds[--*fd_count]);
-		else if (live && *fd_count > 0)
-			filings_given(live_filings(live), fds[--*fd_count]);
+		on_filer(box, &msg->failed, fds, fd_count);
 		break;
 	case WIRE_LISTENER:
 		on_listener(box, &msg->failed, fds, fd_count);
@@ -578,7 +594,7 @@ void pool_on_keeper(struct watch *w, uint32_t events)
 			on_keeper_gone(pool);
 		return;
 	}
-	if (msg.kind == WIRE_FAILED || msg.kind == WIRE_LISTENER)
+	if (msg.kind == WIRE_FAILED || msg.kind == WIRE_LISTENER || msg.kind == WIRE_FILER)
 		msg.failed.msg[sizeof(msg.failed.msg) - 1] = '\0';
 	hear(pool, &msg, fds, &fd_count);
 	while (fd_count > 0)

@@ -330,6 +330,12 @@ static void serve_files(struct standin *s, const struct wire_msg *order, int wor
 	int pair[2];
 
 	s->filers++;
+	if (s->fail_filers) {
+		s->fail_filers--;
+		err_set(&msg.failed, ERR_BUSY, "too many filers");
+		tell(s, &msg, NULL, 0);
+		return;
+	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return;
 	pid_t pid = fork();

@@ -43,6 +43,7 @@ struct standin {
 	struct wire_msg held[64];
 	unsigned held_count;
 	bool is_mad;         /* filers answer nonsense */
+	unsigned fail_filers; /* of the next ones */
 	unsigned fail_listens; /* of the next ones */
 	unsigned dead_listens; /* of the next ones: the guest is killed instead */
 	bool is_deaf_to_listen, loses_proxy;

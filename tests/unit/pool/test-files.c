@@ -198,3 +198,16 @@ TEST(a_filer_is_not_believed)
 	CHECK_INT(t.why.code, ERR_SYS);
 	CHECK_STR(t.why.msg, "the run's files: their reader raves");
 }
+
+TEST(a_filer_that_is_refused_leaves_no_sandbox)
+{
+	auto_bench struct bench b;
+	struct told t;
+
+	OPEN(&b, &on_demand);
+	b.keeper.fail_filers = 1;
+	CHECK_RUN(run_code(&t, &b, ENV_SH, "echo x > new"));
+	CHECK_INT(t.why.code, ERR_BUSY);
+	CHECK_STR(t.why.msg, "too many filers");
+	CHECK_INT(left_alive(&b, 0), 0);
+}

@@ -216,6 +216,37 @@ TEST(a_filer_that_raves_is_not_believed)
 	CHECK(!d.has_live_ended);
 }
 
+TEST(a_filer_that_is_refused_is_not_the_end_of_the_session)
+{
+	DESK;
+
+	b.keeper.fail_filers = 1;
+	DO(FILING_MAKE_DIR, "d");
+	CHECK_INT(d.why.code, ERR_BUSY);
+	DO(FILING_MAKE_DIR, "d");
+	CHECK_INT(d.why.code, ERR_NONE);
+	CHECK(!d.has_live_ended);
+	CHECK_INT(standin_alive(&b.keeper), 1);
+}
+
+TEST(nor_is_one_that_nobody_waits_for_any_more)
+{
+	const struct filing_request look = { .kind = FILING_LOOK, .name = "driver.sh" };
+	DESK;
+
+	b.keeper.fail_filers = 1;
+	CHECK_RUN(ask(&d, &b, &look));
+	filing_forget(take_ptr(&d.filing));
+	UNTIL(b.keeper.fail_filers == 0);
+	pass_time(&b, 20);
+	CHECK(!d.has_live_ended);
+	DO(FILING_MAKE_DIR, "d");
+	CHECK_INT(d.why.code, ERR_NONE);
+	live_end(d.live, false);
+	UNTIL(d.has_live_ended);
+	CHECK_INT(left_alive(&b, 0), 0);
+}
+
 TEST(too_many_at_once_are_refused)
 {
 	const struct filing_request look = { .kind = FILING_LOOK, .name = "driver.sh" };
