@@ -149,7 +149,7 @@ int nest_unheard(const struct nest *nest, const char *who, struct err *e);
 bool nest_can_fork(const struct nest *nest); /* a warm interpreter is ready */
 bool nest_will_fork(const struct nest *nest); /* ... or will be, as far as one can tell */
 
-/* A network namespace, or -1: one is on its way, and cell_got_net() will say so. */
+/* A network namespace, or -1: one is on its way, and cell_advance() will follow. */
 int nest_take_net(struct nest *nest);
 void nest_give_net(struct nest *nest, int fd); /* used, perhaps; takes it */
 /* A socket that listens in it; cell_listening() will follow. */

@@ -4,9 +4,10 @@
  *
  *   pool.c       the pool, who comes in, and what is kept armed
  *   queue.c      who waits, and whose turn it is
+ *   pace.c       how fast sandboxes are made for those who have many
  *   sandbox.c    one of the keeper's: what is asked, and what is heard
  *   fit.c        which sandbox fits which job
- *   occupant.c     whoever a sandbox is for: a run, or one that lives on
+ *   occupant.c   whoever a sandbox is for: a run, or one that lives on
  *   supervise.c  one run under way: fed, read, watched, answered
  *   stdin.c      what it reads
  *   files.c      what it left in its workspace

@@ -811,6 +811,7 @@ void run_rearmed(struct run *run, const struct err *why)
 static void mute(struct occupant *t)
 {
 	stop_watching(run_of(t));
+	files_done(run_of(t));
 }
 
 static void finish(struct occupant *t, const struct err *why)

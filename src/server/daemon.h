@@ -3,12 +3,13 @@
  * daemon - a process that serves clients for the keeper: what vial-server and vial-dispatcher
  * share.
  *
- *   NAME SOCKETS UID CONFIG ENVIRONMENT=LANGUAGE...
+ *   NAME SOCKETS UID CONFIG BARE ENVIRONMENT=LANGUAGE...
  *
  * Started by the keeper (keeper/serve.c) with the channel to it as descriptor 3, that of the
  * settings as 4, and the sockets that listen from 5 on: SOCKETS has a letter for each, "t" where
- * TLS is spoken, else "p".  It opens what it needs with the keeper's rights, becomes
- * UID (0: stays who it is), locks itself in, and only then accepts.
+ * TLS is spoken, else "p".  BARE is "bare" where sandboxes have no namespaces, else empty.  It
+ * opens what it needs with the keeper's rights, becomes UID (0: stays who it is), locks itself in,
+ * and only then accepts.
  *
  * SIGTERM: no new requests; those under way are finished, at most for a grace period.  When
  * the keeper goes, it goes too, at once: no sandbox is left to wait for.
