@@ -136,11 +136,5 @@ int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struc
 		return -1;
 	if (cell_find(k, id) || k->cell_count >= KEEPER_CELLS_MAX / 2)
 		return err_set(e, ERR_BUSY, "too many sandboxes");
-	if (take_or_create(nest, id, arm, e) == 0)
-		return 0;
-	if (e->code != ERR_GONE)
-		return -1;
-	nest_free(nest); /* its stem is dead, and we would have heard of it next */
-	nest = nest_get(k, arm->environment, e);
-	return nest ? take_or_create(nest, id, arm, e) : -1;
+	return take_or_create(nest, id, arm, e);
 }
