@@ -131,6 +131,9 @@ static void on_overdue(struct timer *t)
 		(void)!loop_set_timer(cell->keeper->loop, t, END_US, &e);
 		return;
 	}
+	/* It would keep the next one waiting as well. */
+	if (cell->state == CELL_FORKING && cell->guest.pidfd < 0 && cell->zygote)
+		nest_kill_maker(cell->nest, cell->zygote);
 	err_set(&e, ERR_SYS, "the sandbox was not ready in time");
 	cell_fail(cell, &e);
 }
@@ -547,7 +550,7 @@ static bool is_warm(const struct cell *cell)
 static int order_guest(struct cell *cell, struct err *e)
 {
 	struct nest *nest = cell->nest;
-	bool by_zygote = is_warm(cell) && nest_can_fork(nest);
+	uint32_t zygote = is_warm(cell) && nest_can_fork(nest) ? nest->zygote.number : 0;
 	bool is_parked = is_warm(cell) && environment_warmth(nest->environment) == WARM_PARKED;
 	int theirs[5] = { -1, -1, -1, -1, -1 }, entries[CGROUP_ENTRIES];
 	struct order order;
@@ -557,10 +560,10 @@ static int order_guest(struct cell *cell, struct err *e)
 	int failed =
 		cell_fill_order(&order, cell, is_parked, e) < 0 || open_pipes(cell, theirs, e) < 0;
 	if (!failed) {
-		order.will_exec = !by_zygote; /* the stem is a copy of us */
+		order.will_exec = !zygote; /* the stem is a copy of us */
 		if (cell->cgroup)
 			order.entry_count = (uint32_t)cgroup_entries(entries, cell->cgroup, true);
-		failed = box_order_guest(cell->box, by_zygote ? nest->zygote.channel : nest->stem,
+		failed = box_order_guest(cell->box, zygote ? nest->zygote.channel : nest->stem,
 					 &order, cell->net, theirs, theirs[3], theirs[4], entries,
 					 e) < 0;
 	}
@@ -568,9 +571,9 @@ static int order_guest(struct cell *cell, struct err *e)
 		if (theirs[i] >= 0)
 			(void)close(theirs[i]);
 	if (failed)
-		return nest_unheard(nest, by_zygote ? "warm interpreter" : "stem", e);
-	cell->zygote = by_zygote ? nest->zygote.number : 0;
-	if (by_zygote)
+		return nest_unheard(nest, zygote, e);
+	cell->zygote = zygote;
+	if (zygote)
 		nest->zygote.unanswered++;
 	cell->state = CELL_FORKING;
 	cell->has_entered = false;
@@ -674,7 +677,7 @@ static int begin_slot(struct cell *cell, const struct box_above *above, struct e
 
 	if (!cell->keeper->host->is_bare)
 		return box_order(&cell->box, cell->nest->stem, cell->id, &cell->lease, &wish, e) < 0
-			       ? nest_unheard(cell->nest, "stem", e)
+			       ? nest_unheard(cell->nest, 0, e)
 			       : 0;
 	return bare_start(cell, e) < 0 || watch_slot(cell, e) < 0 ? -1 : 0;
 }

@@ -144,8 +144,11 @@ void nest_kill(struct nest *nest); /* NULL is fine; nest_free() is to follow */
 /* Of a sandbox in it: all of the tree, and the files of ours. */
 int nest_plan(struct plan *ret, struct nest *nest, const struct lease *lease,
 	      struct err *e) MUST_USE;
-/* After an order to its stem or zygote failed: -1, and *e says who died, if that is why. */
-int nest_unheard(const struct nest *nest, const char *who, struct err *e);
+/* After an order to that zygote, or to its stem (0), failed: -1, and *e says who died, or takes no
+ * orders, if that is why. */
+int nest_unheard(struct nest *nest, uint32_t zygote, struct err *e);
+/* It does not do what it is there for.  The loop tells of its end as of any other. */
+void nest_kill_maker(struct nest *nest, uint32_t zygote);
 bool nest_can_fork(const struct nest *nest); /* a warm interpreter is ready */
 bool nest_will_fork(const struct nest *nest); /* ... or will be, as far as one can tell */
 

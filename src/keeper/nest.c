@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 
 #define START_US       (2ull * 60 * 1000000) /* to load all that it is to have loaded */
+#define SEND_S         5 /* for a maker that is busy to take some of the orders that wait for it */
 #define RETRY_FIRST_US 100000u
 #define RETRY_LAST_US  10000000u
 
@@ -142,6 +143,25 @@ static void advance_all(struct nest *nest)
 	}
 }
 
+/* Whoever has as many orders as fit, and takes none, is lost: it must not take us along. */
+static int open_channel(int *ret_near, int *ret_far, struct err *e)
+{
+	const struct timeval most = { .tv_sec = SEND_S };
+	int pair[2];
+
+	if (SYS(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "channel");
+	if (SYS(setsockopt, pair[0], SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) < 0) {
+		err_sys(e, "channel");
+		(void)close(pair[0]);
+		(void)close(pair[1]);
+		return -1;
+	}
+	*ret_near = pair[0];
+	*ret_far = pair[1];
+	return 0;
+}
+
 /* ---- networks -------------------------------------------------------------------------- */
 
 static void order_net(struct nest *nest)
@@ -260,10 +280,8 @@ static int order_zygote(struct nest *nest, struct err *e)
 	auto_close int far_channel = -1, far_status = -1;
 	int pair[2];
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(e, "channel");
-	z->channel = pair[0];
-	far_channel = pair[1];
+	if (open_channel(&z->channel, &far_channel, e) < 0)
+		return -1;
 	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
 		return err_sys(e, "status pipe");
 	z->status = pair[0];
@@ -324,10 +342,32 @@ static size_t hear_complaint(char *text, size_t size, struct err *ret_failed,
 	return strlen(text);
 }
 
-int nest_unheard(const struct nest *nest, const char *who, struct err *e)
+void nest_kill_maker(struct nest *nest, uint32_t zygote)
 {
-	if (e->code == ERR_GONE)
-		err_set(e, ERR_SYS, "the %s of %s died", who, nest->environment->name);
+	struct zygote *z = zygote == nest->zygote.number ? &nest->zygote
+			   : zygote == nest->old.number  ? &nest->old
+							 : NULL;
+	int pidfd = zygote == 0 ? nest->stem_guest.pidfd : z ? z->pidfd : -1;
+
+	if (pidfd < 0)
+		return; /* it is dead already, and whoever waits for it has been told */
+	keeper_say("%s: its %s does not answer: killed", nest->environment->name,
+		   zygote ? "warm interpreter" : "stem");
+	if (zygote)
+		z->is_ready = false; /* whoever comes waits for the next one */
+	(void)pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
+}
+
+int nest_unheard(struct nest *nest, uint32_t zygote, struct err *e)
+{
+	const char *who = zygote ? "warm interpreter" : "stem", *name = nest->environment->name;
+
+	if (e->code == ERR_GONE) {
+		err_set(e, ERR_SYS, "the %s of %s died", who, name);
+	} else if (e->code == ERR_BUSY) {
+		err_set(e, ERR_SYS, "the %s of %s does not answer", who, name);
+		nest_kill_maker(nest, zygote);
+	}
 	return -1;
 }
 
@@ -349,6 +389,11 @@ static void last_words(struct err *ret, const struct zygote *z)
 			line ? line + 1 : text);
 }
 
+static bool awaits_guest(const struct cell *cell, uint32_t zygote)
+{
+	return cell->state == CELL_FORKING && cell->guest.pidfd < 0 && cell->zygote == zygote;
+}
+
 /* Guests that it was told to fork, and did not answer for, will not come. */
 static void zygote_give_up(struct zygote *z, const struct err *why)
 {
@@ -359,7 +404,7 @@ static void zygote_give_up(struct zygote *z, const struct err *why)
 	zygote_drop(z);
 	for (struct cell *cell = nest->cells; number && cell; cell = next) {
 		next = cell->next;
-		if (cell->zygote == number && cell->guest.pidfd < 0 && !cell->was_armed)
+		if (awaits_guest(cell, number))
 			cell_fail(cell, why);
 	}
 }
@@ -538,8 +583,7 @@ static void on_nest_end(struct watch *w, uint32_t events)
 static int spawn_own(struct guest *ret, int *ret_channel, struct nest *nest, int (*main)(void),
 		     struct err *e)
 {
-	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int pair[2];
+	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC), near = -1, far = -1;
 	struct limits limits = nest->job->limits;
 	struct guest_spec spec = {
 		.main = main,
@@ -548,18 +592,16 @@ static int spawn_own(struct guest *ret, int *ret_channel, struct nest *nest, int
 		.limits = &limits,
 	};
 
-	if (null < 0 || SYS(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(e, "channel");
+	if (null < 0)
+		return err_sys(e, "/dev/null");
+	if (open_channel(&near, &far, e) < 0)
+		return -1;
 	spec.stdio[0] = spec.stdio[1] = null;
 	spec.stdio[2] = 2;
-	spec.control_fd = pair[1];
-	int spawned = box_spawn(ret, nest->box, &spec, e);
-	(void)close(pair[1]);
-	if (spawned < 0) {
-		(void)close(pair[0]);
+	spec.control_fd = far;
+	if (box_spawn(ret, nest->box, &spec, e) < 0)
 		return -1;
-	}
-	*ret_channel = pair[0];
+	*ret_channel = take_fd(&near);
 	return 0;
 }
 

@@ -171,7 +171,7 @@ static int order_shell(struct terminal *t, struct err *e)
 	const int stdio[3] = { null, null, null };
 	if (box_order_guest(cell->box, cell->nest->stem, &order, cell->net, stdio, control, status,
 			    entries, e) < 0)
-		return nest_unheard(cell->nest, "stem", e);
+		return nest_unheard(cell->nest, 0, e);
 	t->status_watch = (struct watch){ .fd = t->status, .on_ready = on_status };
 	return loop_watch(cell->keeper->loop, &t->status_watch, EPOLLIN, e);
 }
