@@ -435,6 +435,7 @@ static void on_status(struct watch *w, uint32_t events)
 	loop_unwatch(cell->keeper->loop, w);
 	(void)close(take_fd(&cell->status));
 	if (n == sizeof(failed)) {
+		err_mend(&failed);
 		cell_fail(cell, &failed);
 		return;
 	}

@@ -27,7 +27,7 @@
 
 enum { OWN_FILES_MAX = 24, NETS_AHEAD = 4 };
 
-/* Somebody whom nobody wants, or who is dead already. */
+/* Somebody whom nobody wants, or who is dead already; -1 is fine. */
 static void bury(int pidfd)
 {
 	struct guest guest = { .pidfd = pidfd };
@@ -484,21 +484,32 @@ static void zygote_ready(struct nest *nest)
 	advance_all(nest);
 }
 
-static void take_guest(struct nest *nest, const struct order_reply *reply, int pidfd)
+/* It was asked for, and of that very one. */
+static bool is_awaited(const struct cell *cell, enum order_kind kind, uint32_t zygote)
+{
+	if (kind == ORDER_SLOT)
+		return zygote == 0 && cell->state == CELL_SLOT && box_pidfd(cell->box) < 0;
+	return kind == ORDER_GUEST && awaits_guest(cell, zygote);
+}
+
+/* Of the stem (0) or a zygote.  Takes the descriptor; -1: the reply says why there is none. */
+static void take_made(struct nest *nest, struct order_reply *reply, uint32_t zygote, int pidfd)
 {
 	struct cell *cell = cell_of(nest, reply->id);
 
-	if (terminal_forked(nest->cells, reply, pidfd))
+	err_mend(&reply->err);
+	if (zygote == 0 && terminal_forked(nest->cells, reply, pidfd))
 		return;
-	if (cell && pidfd >= 0) {
-		cell_forked(cell, pidfd);
-	} else if (pidfd >= 0) { /* nobody wants it any more */
+	if (!cell || !is_awaited(cell, reply->kind, zygote)) /* nobody wants it any more */
 		bury(pidfd);
-	} else if (cell && cell->branches) { /* the guest that they are made of goes on */
+	else if (pidfd < 0 && cell->branches) /* the guest that they are made of goes on */
 		branches_give_up(cell->branches, &reply->err);
-	} else if (cell) {
+	else if (pidfd < 0)
 		cell_fail(cell, &reply->err);
-	}
+	else if (reply->kind == ORDER_SLOT)
+		cell_started(cell, pidfd);
+	else
+		cell_forked(cell, pidfd);
 }
 
 /* False: there is none, or nobody to send one. */
@@ -511,13 +522,16 @@ static bool take_reply(struct zygote *z, struct err *e)
 
 	if (message_receive(z->channel, &reply, sizeof(reply), &fd, 1, &count, MSG_DONTWAIT, e) < 0)
 		return false;
+	if (count == 0)
+		fd = -1;
 	if (reply.kind == ORDER_ZYGOTE) {
+		bury(fd); /* it has nobody to tell us of */
 		if (z == &nest->next)
 			zygote_ready(nest);
 		return true;
 	}
 	z->unanswered -= z->unanswered > 0;
-	take_guest(nest, &reply, count ? fd : -1);
+	take_made(nest, &reply, z->number, fd);
 	if (z == &nest->old && z->unanswered == 0)
 		zygote_drop(z);
 	else if (z == &nest->zygote && ++z->forks >= nest->keeper->renew_forks)
@@ -561,11 +575,7 @@ static void on_stem(struct watch *w, uint32_t events)
 		got_zygote(nest, &reply, fd);
 		return;
 	}
-	struct cell *cell = cell_of(nest, reply.id);
-	if (cell && fd >= 0 && reply.kind == ORDER_SLOT)
-		cell_started(cell, fd);
-	else
-		take_guest(nest, &reply, fd);
+	take_made(nest, &reply, 0, fd);
 }
 
 static void on_nest_end(struct watch *w, uint32_t events)

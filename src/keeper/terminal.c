@@ -105,7 +105,7 @@ static void on_status(struct watch *w, uint32_t events)
 	loop_unwatch(t->cell->keeper->loop, w);
 	(void)close(take_fd(&t->status));
 	if (n == sizeof(failed)) {
-		failed.msg[sizeof(failed.msg) - 1] = '\0';
+		err_mend(&failed);
 		refuse(t->cell, t->number, &failed);
 		terminal_free(t);
 		return;

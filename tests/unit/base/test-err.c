@@ -102,3 +102,23 @@ TEST(an_error_crosses_a_pipe_in_one_piece)
 	CHECK_INT(got.sys, EMFILE);
 	CHECK_STR(got.msg, "fds: Too many open files");
 }
+
+TEST(an_error_that_a_stranger_sent_is_one_afterwards)
+{
+	struct err e;
+
+	memset(&e, 'x', sizeof(e));
+	err_mend(&e);
+	CHECK_INT(e.code, ERR_SYS);
+	CHECK_INT(strlen(e.msg), sizeof(e.msg) - 1);
+	e = (struct err){ .code = (enum err_code)-1, .msg = "words" };
+	err_mend(&e);
+	CHECK_INT(e.code, ERR_SYS);
+	CHECK_STR(e.msg, "words");
+	e.code = ERR_NONE;
+	err_mend(&e);
+	CHECK_INT(e.code, ERR_SYS);
+	e.code = ERR_LIMIT;
+	err_mend(&e);
+	CHECK_INT(e.code, ERR_LIMIT);
+}
