@@ -158,8 +158,10 @@ static int check(const int *fds, size_t fd_count, struct err *e)
 	if (!k)
 		k = open_books(number_of(fds[0]), e);
 	bool is_read = k && read_books(&now, k, e) == 0;
-	if (is_read && now.len == blank.len && memcmp(now.data, blank.data, now.len) == 0)
-		return SYS(fcntl, fds[0], F_DUPFD_CLOEXEC, 3);
+	if (is_read && now.len == blank.len && memcmp(now.data, blank.data, now.len) == 0) {
+		int fd = SYS(fcntl, fds[0], F_DUPFD_CLOEXEC, 3);
+		return fd < 0 ? err_sys(e, "network") : fd;
+	}
 	forget(k); /* nobody will use it again */
 	return is_read ? err_set(e, ERR_DENIED, "network: used") : -1;
 }
