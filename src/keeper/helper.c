@@ -128,7 +128,7 @@ _Noreturn static void filer(const struct keeper *k, int socket, int workspace, u
 	if (creds_drop_caps(&e) < 0 || /* the uid took what the bounding set would need */
 	    (k->host->has_seccomp && seccomp_install(&seccomp_guest, &e) < 0))
 		_exit(125);
-	_exit(filer_main(socket, workspace) < 0);
+	_exit(filer_main(socket, workspace));
 }
 
 int helper_filer(struct keeper *k, int workspace, struct err *e)
