@@ -47,6 +47,13 @@ struct branches {
 
 /* ---- its end --------------------------------------------------------------------------- */
 
+static void bury(int pidfd)
+{
+	struct guest guest = { .pidfd = pidfd };
+
+	guest_done(&guest);
+}
+
 static void release(struct branches *b)
 {
 	struct loop *loop = b->keeper->loop;
@@ -58,10 +65,8 @@ static void release(struct branches *b)
 		(void)pidfd_send_signal(b->grafter, SIGKILL, NULL, 0);
 		(void)keeper_reap(&b->grafter, NULL, NULL, NULL);
 	}
-	for (unsigned i = 0; i < b->fork.count; i++) {
-		struct guest guest = { .pidfd = b->pidfds[i] };
-		guest_done(&guest);
-	}
+	for (unsigned i = 0; i < b->fork.count; i++)
+		bury(b->pidfds[i]);
 	closep(&b->channel);
 	for (size_t i = 0; i < BOX_COPIES; i++)
 		closep(&b->copies[i]);
@@ -276,15 +281,16 @@ void branches_advance(struct branches *b)
 			branches_give_up(b, &e);
 }
 
-static int take_branch(struct branches *b, unsigned i, const int *fds, size_t count, struct err *e)
+/* The branch, and a go-between that has ended. */
+static int take_branch(struct branches *b, unsigned i, const int *fds, size_t *count, struct err *e)
 {
 	const struct graft_message commit = { .kind = GRAFT_COMMIT };
 
-	if (count != 2 || i >= b->fork.count || !b->cells[i] || b->pidfds[i] >= 0)
-		return err_set(e, ERR_BUG, "branch %u: %zu descriptors", i, count);
-	struct guest between = { .pidfd = fds[1] };
-	guest_done(&between);
+	if (*count != 2 || i >= b->fork.count || !b->cells[i] || b->pidfds[i] >= 0)
+		return err_set(e, ERR_BUG, "branch %u: %zu descriptors", i, *count);
+	bury(fds[1]);
 	b->pidfds[i] = fds[0];
+	*count = 0;
 	if (++b->made_count < b->fork.count || b->why.code != ERR_NONE) /* given up: it goes on */
 		return 0;
 	if (message_send(b->channel, &commit, sizeof(commit), NULL, 0, e) < 0)
@@ -294,11 +300,37 @@ static int take_branch(struct branches *b, unsigned i, const int *fds, size_t co
 	return 0;
 }
 
+/* What is taken of the descriptors is taken off. */
+static void hear(struct branches *b, const struct graft_message *msg, const int *fds, size_t *count)
+{
+	struct err e;
+	int done = 0;
+
+	switch (msg->kind) {
+	case GRAFT_STOPPED:
+		done = b->why.code == ERR_NONE ? make_slots(b, msg->processes, &e) : 0;
+		break;
+	case GRAFT_BRANCH:
+		done = take_branch(b, msg->branch.number, fds, count, &e);
+		break;
+	case GRAFT_DONE:
+		finish(b);
+		return;
+	default:
+		if (b->why.code == ERR_NONE)
+			b->why = msg->err;
+		fail_all(b);
+		return;
+	}
+	if (done < 0)
+		branches_give_up(b, &e);
+}
+
 static void on_channel(struct watch *w, uint32_t events)
 {
 	struct branches *b = holder_of(w, struct branches, channel_watch);
 	struct graft_message msg;
-	int fds[2], done = 0;
+	int fds[2];
 	size_t count;
 	struct err e;
 
@@ -308,24 +340,9 @@ static void on_channel(struct watch *w, uint32_t events)
 			loop_unwatch(b->keeper->loop, w); /* it is about to end */
 		return;
 	}
-	switch (msg.kind) {
-	case GRAFT_STOPPED:
-		done = b->why.code == ERR_NONE ? make_slots(b, msg.processes, &e) : 0;
-		break;
-	case GRAFT_BRANCH:
-		done = take_branch(b, msg.branch.number, fds, count, &e);
-		break;
-	case GRAFT_DONE:
-		finish(b);
-		return;
-	default:
-		if (b->why.code == ERR_NONE)
-			b->why = msg.err;
-		fail_all(b);
-		return;
-	}
-	if (done < 0)
-		branches_give_up(b, &e);
+	hear(b, &msg, fds, &count);
+	while (count > 0) /* who is nobody's branch */
+		bury(fds[--count]);
 }
 
 /* ---- its beginning --------------------------------------------------------------------- */
