@@ -131,21 +131,24 @@ static long answer(const struct user_regs_struct *regs)
 
 /* ---- stopping it ----------------------------------------------------------------------- */
 
-/* A signal on its way is its own business: it has it, and stops afterwards. */
+/* A signal on its way is its own business: it has it, and stops afterwards.  One that has too many
+ * of them is given up while it is stopped: else it could not be let go. */
 static int await_stop(struct tracee *t, struct err *e)
 {
-	for (int i = 0; i < STOPS_MAX; i++) {
+	for (int i = 0;; i++) {
 		int status;
 
 		if (await(t, &status, e) < 0)
 			return -1;
 		if (is_event(status, PTRACE_EVENT_STOP) && WSTOPSIG(status) == SIGTRAP)
 			return 0;
-		int sig = status >> 16 ? 0 : WSTOPSIG(status);
-		if (ask(PTRACE_CONT, t->pid, 0, (uintptr_t)sig) < 0)
+		t->signal = status >> 16 ? 0 : WSTOPSIG(status);
+		if (i == STOPS_MAX)
+			return err_set(e, ERR_BUSY, "the interpreter does not stop");
+		if (ask(PTRACE_CONT, t->pid, 0, (uintptr_t)t->signal) < 0)
 			return err_sys(e, "trace");
+		t->signal = 0;
 	}
-	return err_set(e, ERR_BUSY, "the interpreter does not stop");
 }
 
 /* A sequence that the kernel would restart elsewhere could lead us astray. */
@@ -162,10 +165,18 @@ static int switch_off_rseq(struct tracee *t, struct err *e)
 	return t->rseq ? trace_write(t, t->rseq + 8, &none, sizeof(none), e) : 0;
 }
 
-static int hold(struct tracee *t, struct err *e)
+static int shield(struct tracee *t, struct err *e)
 {
 	const uint64_t all = ~(1ull << (SIGTRAP - 1)); /* which is how calls end */
 
+	if (ask(PTRACE_SETSIGMASK, t->pid, sizeof(all), (uintptr_t)&all) < 0 ||
+	    ask(PTRACE_SETOPTIONS, t->pid, 0, OPTIONS | PTRACE_O_SUSPEND_SECCOMP) < 0)
+		return err_sys(e, "trace: signals, filter");
+	return switch_off_rseq(t, e);
+}
+
+static int hold(struct tracee *t, struct err *e)
+{
 	if (ask(PTRACE_GETREGS, t->pid, 0, (uintptr_t)&t->regs) < 0 ||
 	    ask(PTRACE_GETSIGMASK, t->pid, sizeof(t->mask), (uintptr_t)&t->mask) < 0)
 		return err_sys(e, "trace");
@@ -173,10 +184,10 @@ static int hold(struct tracee *t, struct err *e)
 		return err_set(e, ERR_BUSY, "the interpreter is at work");
 	if (check_instruction(t, e) < 0)
 		return -1;
-	if (ask(PTRACE_SETSIGMASK, t->pid, sizeof(all), (uintptr_t)&all) < 0 ||
-	    ask(PTRACE_SETOPTIONS, t->pid, 0, OPTIONS | PTRACE_O_SUSPEND_SECCOMP) < 0)
-		return err_sys(e, "trace: signals, filter");
-	return switch_off_rseq(t, e);
+	if (shield(t, e) == 0)
+		return 0;
+	(void)ask(PTRACE_SETSIGMASK, t->pid, sizeof(t->mask), (uintptr_t)&t->mask);
+	return -1;
 }
 
 int trace_stop(struct tracee *ret, pid_t pid, struct err *e)
@@ -186,10 +197,12 @@ int trace_stop(struct tracee *ret, pid_t pid, struct err *e)
 	if (ask(PTRACE_SEIZE, pid, 0, OPTIONS) < 0)
 		return err_sys(e, "trace");
 	for (int i = 0;; i++) { /* it may be on its way back from what it has said last */
-		if (ask(PTRACE_INTERRUPT, pid, 0, 0) < 0)
-			return err_sys(e, "trace");
+		if (ask(PTRACE_INTERRUPT, pid, 0, 0) < 0) {
+			err_sys(e, "trace");
+			break;
+		}
 		if (await_stop(&t, e) < 0)
-			return -1;
+			break;
 		if (hold(&t, e) == 0) {
 			*ret = t;
 			return 0;
@@ -199,9 +212,7 @@ int trace_stop(struct tracee *ret, pid_t pid, struct err *e)
 		(void)usleep(TRY_FIRST_US << i < TRY_LAST_US && i < 8 ? TRY_FIRST_US << i
 								      : TRY_LAST_US);
 	}
-	/* It is stopped still, and goes on as if we had never been there. */
-	(void)ask(PTRACE_SETSIGMASK, t.pid, sizeof(t.mask), (uintptr_t)&t.mask);
-	(void)ask(PTRACE_DETACH, t.pid, 0, 0);
+	trace_thaw(&t); /* it is stopped still, and goes on as if we had never been there */
 	return -1;
 }
 
@@ -225,7 +236,7 @@ int trace_freeze(struct tracee *ret, pid_t pid, struct err *e)
 void trace_thaw(struct tracee *t)
 {
 	if (t->pid > 0)
-		(void)ask(PTRACE_DETACH, t->pid, 0, 0);
+		(void)ask(PTRACE_DETACH, t->pid, 0, (uintptr_t)t->signal);
 	t->pid = 0;
 }
 

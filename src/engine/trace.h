@@ -22,6 +22,7 @@ struct tracee {
 	pid_t pid; /* 0: none */
 	struct user_regs_struct regs; /* as it was found */
 	uint64_t mask;                /* of signals that it blocks itself */
+	int signal;                   /* that it was stopped on its way to; 0: none */
 	uint64_t rseq, rseq_size;     /* where it has registered that; 0: nowhere */
 	uint32_t rseq_signature;
 };
