@@ -20,7 +20,7 @@ enum { P_OUT, P_ERR, P_GUEST, P_CANCEL, P_OOM, P_STDIN, P_SOURCE, P_COUNT_ };
 #define SOCKETS_MS    250
 #define SHORT_MS      30 /* a hello of most interpreters */
 
-enum { CHUNK = 65536 };
+enum { CHUNK = 65536, READS_AT_ONCE = 16 };
 
 struct run {
 	struct box *box;
@@ -109,12 +109,13 @@ static void read_source(struct run *r)
 
 /* ---- output ---------------------------------------------------------------------------- */
 
-/* Read what is there; false at the end of the stream. */
+/* Read what is there, or as much as fits into the largest pipe: whoever writes on and on would keep
+ * us from all else.  False at the end of the stream. */
 static bool drain(struct run *r, int *fd, int stream)
 {
 	struct buf *to = stream == 1 ? r->io->out : r->io->err;
 
-	for (;;) {
+	for (int i = 0; i < READS_AT_ONCE; i++) {
 		ssize_t n = read(*fd, r->chunk, CHUNK);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -129,8 +130,9 @@ static bool drain(struct run *r, int *fd, int stream)
 		if (r->io->on_output && to->len > before)
 			r->io->on_output(stream, to->data + before, to->len - before, r->io->arg);
 		if (n < CHUNK)
-			return true;
+			break;
 	}
+	return true;
 }
 
 /* ---- limits ---------------------------------------------------------------------------- */

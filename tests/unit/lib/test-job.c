@@ -58,3 +58,29 @@ TEST(a_run_is_cancelled_from_another_thread)
 	CHECK(vial_run(&result, job, &error) == 0);
 	CHECK(result->outcome == VIAL_CANCELLED);
 }
+
+/* Meanwhile whoever writes has filled the pipe again. */
+static void take_time(enum vial_stream stream, const char *bytes, size_t len, void *arg)
+{
+	(void)stream;
+	(void)bytes;
+	(void)len;
+	(void)arg;
+	(void)usleep(5000);
+}
+
+TEST(output_without_end_does_not_put_off_the_deadline)
+{
+	AUTO(vial_closep) struct vial *host = NULL;
+	AUTO(vial_job_freep) struct vial_job *job = NULL;
+	AUTO(vial_result_freep) const struct vial_result *result = NULL;
+	struct vial_error error;
+
+	CHECK(prepare(&host, &job, "exec cat /dev/zero\n", &error) == 0);
+	CHECK(vial_job_limit(job, "timeout", "300ms", &error) == 0);
+	CHECK(vial_job_limit(job, "output", "64m", &error) == 0);
+	vial_job_on_output(job, take_time, NULL);
+	CHECK(vial_run(&result, job, &error) == 0);
+	CHECK(result->outcome == VIAL_TIMED_OUT);
+	CHECK(result->wall_ms < 2500);
+}
