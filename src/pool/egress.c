@@ -154,6 +154,7 @@ int gate_ask(struct occupant *t, struct sandbox *box, struct err *e)
 	struct egress *eg = &t->pool->egress;
 	struct gate *gate = calloc(1, sizeof(*gate));
 
+	occupant_enter(t, box); /* also without a gate: it ends with its occupant */
 	if (!gate)
 		return err_sys(e, "egress");
 	gate->egress = eg;
@@ -163,7 +164,6 @@ int gate_ask(struct occupant *t, struct sandbox *box, struct err *e)
 	while (gate_find(eg, gate->number));
 	list_add_before(&eg->gates, &gate->all);
 	t->gate = gate;
-	occupant_enter(t, box);
 	sandbox_listen(box);
 	return 0;
 }
