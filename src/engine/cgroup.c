@@ -678,16 +678,15 @@ void cgroup_kill_singly(struct cgroup *cg)
 		(void)cgroup_write(dir_of(cg, CGROUP_MEMORY), "memory.oom.group", "0");
 }
 
-void cgroup_set_limits(struct cgroup *cg, const struct limits *lim)
+int cgroup_set_limits(struct cgroup *cg, const struct limits *lim, struct err *e)
 {
 	const struct cgroup_host *host = cg->host;
-	struct err ignored;
 
 	/* What takes a limit back comes first, as for a group that is used again. */
 	for (const struct cgroup_reset *row = host->ops->resets; row && row->file; row++)
 		if (row->text[0] == '-' && (host->controllers & row->controller))
 			(void)cgroup_write(dir_of(cg, row->controller), row->file, row->text);
-	(void)!set_limits(cg, lim, &ignored);
+	return set_limits(cg, lim, e);
 }
 
 int cgroup_kill(struct cgroup *cg, struct err *e)

@@ -243,8 +243,8 @@ static int make_slots(struct branches *b, uint32_t stopped, struct err *e)
 		if (cell_create_below(&b->cells[i], b, b->origin, b->fork.first + i, &b->fork.arm,
 				      &above, e) < 0)
 			return err_context(e, "a branch's sandbox");
-		if (b->origin->is_guarded)
-			cell_guard(b->cells[i]); /* it will keep copies, too */
+		if (b->origin->is_guarded && cell_guard(b->cells[i], e) < 0)
+			return -1; /* it would keep copies, too */
 	}
 	return 0;
 }

@@ -319,30 +319,31 @@ void cell_signal(struct cell *cell, int sig)
 		(void)kill(-pid, sig);
 }
 
-static void set_limits(struct cell *cell)
+static int set_limits(struct cell *cell, struct err *e)
 {
 	struct limits lim = cell->limits;
 
 	if (cell->is_guarded)
 		lim.memory_bytes *= GUARDED_TIMES;
-	if (cell->cgroup)
-		cgroup_set_limits(cell->cgroup, &lim);
+	return cell->cgroup ? cgroup_set_limits(cell->cgroup, &lim, e) : 0;
 }
 
-void cell_guard(struct cell *cell)
+int cell_guard(struct cell *cell, struct err *e)
 {
 	cell->is_guarded = true;
-	set_limits(cell);
+	if (set_limits(cell, e) < 0)
+		return -1;
 	if (cell->cgroup)
 		cgroup_kill_singly(cell->cgroup);
+	return 0;
 }
 
-void cell_grow(struct cell *cell, uint64_t memory_bytes)
+int cell_grow(struct cell *cell, uint64_t memory_bytes, struct err *e)
 {
 	if (memory_bytes <= cell->limits.memory_bytes)
-		return;
+		return 0;
 	cell->limits.memory_bytes = memory_bytes;
-	set_limits(cell);
+	return set_limits(cell, e);
 }
 
 void cell_rescue(struct cell *cell)

@@ -75,6 +75,12 @@ static void serve_files(struct keeper *k, const struct wire_msg *order, const in
 	keeper_tell(k, &msg, &filer, filer >= 0);
 }
 
+static void end_without_limits(struct cell *cell, const struct err *why)
+{
+	keeper_say("a sandbox is ended: %s", why->msg);
+	cell_kill(cell);
+}
+
 static void obey(struct keeper *k, const struct wire_msg *msg, const int *fds, size_t fd_count)
 {
 	struct cell *cell = msg->box <= WIRE_BOX_MAX ? cell_find(k, msg->box) : NULL;
@@ -94,12 +100,12 @@ static void obey(struct keeper *k, const struct wire_msg *msg, const int *fds, s
 			cell_signal(cell, SIGINT);
 		break;
 	case WIRE_GUARD:
-		if (cell)
-			cell_guard(cell);
+		if (cell && cell_guard(cell, &e) < 0)
+			end_without_limits(cell, &e);
 		break;
 	case WIRE_GROW:
-		if (cell)
-			cell_grow(cell, msg->arm.limits.memory_bytes);
+		if (cell && cell_grow(cell, msg->arm.limits.memory_bytes, &e) < 0)
+			end_without_limits(cell, &e);
 		break;
 	case WIRE_RESCUE:
 		if (cell)

@@ -208,8 +208,9 @@ void cell_next(struct cell *cell, const struct wire_arm *arm); /* another guest 
 void cell_kill(struct cell *cell);
 void cell_listen(struct cell *cell, const struct wire_listen *listen);
 void cell_signal(struct cell *cell, int sig); /* to its guest's process group */
-void cell_guard(struct cell *cell);
-void cell_grow(struct cell *cell, uint64_t memory_bytes);
+/* -1: it may be without limits, and is to end. */
+int cell_guard(struct cell *cell, struct err *e) MUST_USE;
+int cell_grow(struct cell *cell, uint64_t memory_bytes, struct err *e) MUST_USE;
 void cell_rescue(struct cell *cell);
 void cell_check_sockets(struct cell *cell); /* it ends if they hold too much */
 void cell_fail(struct cell *cell, const struct err *e); /* it cannot be armed */
