@@ -453,7 +453,7 @@ static int check(struct keeper *k, struct cell *origin, const struct wire_fork *
 		return err_set(e, ERR_HOST, "live forks need control groups");
 	if (origin->lineage.count > DEPTH_MAX)
 		return err_set(e, ERR_LIMIT, "forks of forks end %d deep", DEPTH_MAX);
-	if (k->cell_count + fork->count > KEEPER_CELLS_MAX / 2)
+	if (k->cell_count + fork->count > KEEPER_CELLS_MAX)
 		return err_set(e, ERR_BUSY, "too many sandboxes");
 	return 0;
 }

@@ -6,16 +6,26 @@
  */
 #include "keeper/keeper.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define CALM_US 5000u /* after an order, before slots are made that nobody asked for */
+
+/* What the operator may ask for is what we can give: with as many again that wait for nobody yet,
+ * end, or are of other daemons of this host. */
+enum {
+#define SETTING(key, kind, def, min, max, when, doc) MOST_##key = (max) < INT_MAX ? (max) : INT_MAX,
+#include "lib/settings.def"
+#undef SETTING
+};
+_Static_assert(2 * MOST_max <= KEEPER_CELLS_MAX, "there is room for all that `max` allows");
 
 /* ---- the table ------------------------------------------------------------------------- */
 
 struct cell *cell_find(struct keeper *k, uint32_t id)
 {
-	for (size_t i = 0; i < KEEPER_CELLS_MAX; i++) {
-		struct cell *cell = k->cells[(id + i) % KEEPER_CELLS_MAX];
+	for (size_t i = 0; i < KEEPER_TABLE; i++) {
+		struct cell *cell = k->cells[(id + i) % KEEPER_TABLE];
 		if (!cell)
 			return NULL;
 		if (cell->id == id)
@@ -27,10 +37,10 @@ struct cell *cell_find(struct keeper *k, uint32_t id)
 void cells_add(struct cell *cell)
 {
 	struct keeper *k = cell->keeper;
-	size_t i = cell->id % KEEPER_CELLS_MAX;
+	size_t i = cell->id % KEEPER_TABLE;
 
 	while (k->cells[i])
-		i = (i + 1) % KEEPER_CELLS_MAX;
+		i = (i + 1) % KEEPER_TABLE;
 	k->cells[i] = cell;
 	k->cell_count++;
 }
@@ -39,13 +49,13 @@ void cells_add(struct cell *cell)
 void cells_remove(struct cell *cell)
 {
 	struct keeper *k = cell->keeper;
-	size_t i = cell->id % KEEPER_CELLS_MAX;
+	size_t i = cell->id % KEEPER_TABLE;
 
 	while (k->cells[i] != cell)
-		i = (i + 1) % KEEPER_CELLS_MAX;
+		i = (i + 1) % KEEPER_TABLE;
 	k->cells[i] = NULL;
 	k->cell_count--;
-	for (i = (i + 1) % KEEPER_CELLS_MAX; k->cells[i]; i = (i + 1) % KEEPER_CELLS_MAX) {
+	for (i = (i + 1) % KEEPER_TABLE; k->cells[i]; i = (i + 1) % KEEPER_TABLE) {
 		struct cell *moved = k->cells[i];
 		k->cells[i] = NULL;
 		k->cell_count--;
@@ -62,7 +72,7 @@ void cells_more(struct timer *t)
 	uint32_t id = CELL_AHEAD;
 	struct err ignored;
 
-	if (nest->ahead == NEST_AHEAD || k->cell_count >= KEEPER_CELLS_MAX / 2)
+	if (nest->ahead == NEST_AHEAD || k->cell_count >= KEEPER_CELLS_MAX)
 		return;
 	while (cell_find(k, id))
 		id++;
@@ -134,7 +144,7 @@ int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struc
 	nest = nest_get(k, arm->environment, e);
 	if (!nest)
 		return -1;
-	if (cell_find(k, id) || k->cell_count >= KEEPER_CELLS_MAX / 2)
+	if (cell_find(k, id) || k->cell_count >= KEEPER_CELLS_MAX)
 		return err_set(e, ERR_BUSY, "too many sandboxes");
 	return take_or_create(nest, id, arm, e);
 }

@@ -16,7 +16,8 @@
 #include "lib/plan.h"
 
 enum {
-	KEEPER_CELLS_MAX = 4096,
+	KEEPER_CELLS_MAX = IDS_COUNT, /* more have no ids */
+	KEEPER_TABLE = 2 * KEEPER_CELLS_MAX,
 	KEEPER_SPARES_MAX = 64,
 	KEEPER_FRESH_MAX = 8,
 	NEST_NETS = 16,
@@ -40,7 +41,7 @@ struct keeper {
 	struct nest **nests; /* one per environment, made on first use; NULL until then */
 	int server;
 	struct watch server_watch;
-	struct cell *cells[KEEPER_CELLS_MAX]; /* by number, modulo: open addressing */
+	struct cell *cells[KEEPER_TABLE]; /* by number, modulo: open addressing */
 	size_t cell_count;
 	struct spare spares[KEEPER_SPARES_MAX]; /* by age, the eldest first */
 	size_t spare_count;

@@ -601,7 +601,7 @@ class UnderWay(WithDaemon):
 class Serve(WithSocket):
     def test_usage(self):
         hint = "Try 'vial serve --help'."
-        for options, says in ((["x"], "unexpected argument"), (["--max", "0"], "--max: must be 1 to 4096"),
+        for options, says in ((["x"], "unexpected argument"), (["--max", "0"], "--max: must be 1 to 2048"),
                               (["--armed", "x"], "'x' is not a whole number"),
                               (["--queue", "1000000"], "queue: must be 0 to 100000"),
                               (["--listen", "example.com:80"], "a numeric address"),

@@ -60,7 +60,7 @@ TEST(mistakes_in_a_configuration_are_told_with_their_place)
 		  "line 3: languages: python: command must be an absolute path" },
 		{ "server:\n  max: 8\n  armd: 2\n",
 		  "line 3: server has no key 'armd'; did you mean 'armed'?" },
-		{ "server:\n  max: 0\n", "line 2: max: must be 1 to 4096" },
+		{ "server:\n  max: 0\n", "line 2: max: must be 1 to 2048" },
 		{ "server:\n  drain_grace: long\n",
 		  "line 2: drain_grace: 'long' is not a duration" },
 		{ "server:\n  listen: [a:1, 'b,c:2']\n",
