@@ -27,6 +27,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 enum {
 	LAST_MOMENT_MS = 5000,
@@ -65,6 +66,15 @@ static int environment_word(char **ret, const struct environment *env)
 			image->reference ? image->reference : "");
 }
 
+static void words_free(char **words)
+{
+	for (char **word = words; word && *word; word++)
+		free(*word);
+	free(words);
+}
+
+DEFINE_CLEANUP(char **, words_free)
+
 /*
  * What the server is told: a letter for each socket, whom to become once it has opened what it
  * needs as us (a dispatcher stays who we are), whether sandboxes have namespaces, and the
@@ -77,7 +87,7 @@ static char **server_words(const struct serve *s)
 	const struct environments *list = s->keeper.environments;
 	const struct lease *lease = &s->server_lease;
 	const char *config = s->options->config;
-	char **words = calloc(SERVER_WORDS + list->count + 1, sizeof(*words));
+	AUTO(words_freep) char **words = calloc(SERVER_WORDS + list->count + 1, sizeof(*words));
 	char letters[SOCKETS_MAX + 1] = "";
 
 	for (size_t i = 0; i < s->sockets.count; i++)
@@ -91,7 +101,7 @@ static char **server_words(const struct serve *s)
 	for (size_t i = 0; i < list->count; i++)
 		if (environment_word(&words[SERVER_WORDS + i], &list->items[i]) < 0)
 			return NULL;
-	return words;
+	return take_ptr(&words);
 }
 
 /*
@@ -106,14 +116,17 @@ static void come_first(void)
 	if (setsid() < 0)
 		return;
 	auto_close int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+	char text[8];
+	int len = snprintf(text, sizeof(text), "%d", SERVER_NICE);
 	if (fd >= 0)
-		(void)dprintf(fd, "%d", SERVER_NICE);
+		(void)!write(fd, text, (size_t)len);
 }
 
-_Noreturn static void become_server(struct serve *s, int channel, const char *path)
+_Noreturn static void become_server(const struct serve *s, int channel, const char *path,
+				    char *const *words)
 {
 	int fds[2 + SOCKETS_MAX], count = 0;
-	char **words = server_words(s);
+	struct err e;
 
 	fds[count++] = channel;
 	fds[count++] = s->settings_end;
@@ -130,9 +143,10 @@ _Noreturn static void become_server(struct serve *s, int channel, const char *pa
 	(void)close_range((unsigned)(SERVER_FIRST_FD + count), UINT_MAX, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* its channel ends, too: this is only faster */
 	come_first();
-	if (words)
-		(void)execv(path, words);
-	(void)fprintf(stderr, "vial: %s: %s\n", path, strerror(errno));
+	(void)execv(path, words);
+	err_sys(&e, "vial: %s", path);
+	const struct iovec line[] = { { e.msg, strlen(e.msg) }, { (char[]){ '\n' }, 1 } };
+	(void)!writev(STDERR_FILENO, line, 2);
 	_exit(125);
 }
 
@@ -150,11 +164,14 @@ static int start_server(struct serve *s, struct err *e)
 	if (program_find(path, is_dispatcher ? "vial-dispatcher" : "vial-server", e) < 0 ||
 	    (!is_dispatcher && ids_lease(&s->server_lease, &s->keeper.host->ids, e) < 0))
 		return -1;
+	AUTO(words_freep) char **words = server_words(s);
+	if (!words)
+		return err_sys(e, "server");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "channel");
 	pid_t pid = sys_clone3(&args);
 	if (pid == 0)
-		become_server(s, pair[1], path);
+		become_server(s, pair[1], path, words);
 	(void)close(pair[1]);
 	s->keeper.server = pair[0];
 	if (pid < 0) {
