@@ -621,17 +621,24 @@ static bool is_for_session(const struct boot_file *f)
 	return f->language && strncmp(f->path, "run/", strlen("run/")) == 0;
 }
 
-static size_t own_files(struct job_own_file ret[OWN_FILES_MAX], const struct nest *nest)
+static int own_files(struct job_own_file ret[OWN_FILES_MAX], size_t *ret_count,
+		     const struct nest *nest, struct err *e)
 {
 	const char *language = nest->environment->tool.runtime->name;
 	bool is_bare = nest->keeper->host->is_bare;
 	size_t count = 0;
 
-	for (const struct boot_file *f = boot_files; f->path && count < OWN_FILES_MAX; f++)
-		if ((!f->language || strcmp(f->language, language) == 0) &&
-		    (!is_bare || is_for_session(f)))
-			ret[count++] = (struct job_own_file){ f->path, f->bytes, *f->len };
-	return count;
+	for (const struct boot_file *f = boot_files; f->path; f++) {
+		if ((f->language && strcmp(f->language, language) != 0) ||
+		    (is_bare && !is_for_session(f)))
+			continue;
+		if (count == OWN_FILES_MAX)
+			return err_set(e, ERR_LIMIT, "%s has more than %d files of ours", language,
+				       OWN_FILES_MAX);
+		ret[count++] = (struct job_own_file){ f->path, f->bytes, *f->len };
+	}
+	*ret_count = count;
+	return 0;
 }
 
 /* The environment of a zygote: what makes it wait, and what it loads. */
@@ -663,8 +670,9 @@ int nest_plan(struct plan *ret, struct nest *nest, const struct lease *lease, st
 	static struct job_own_file files[OWN_FILES_MAX];
 
 	nest->job->own_files = files;
-	nest->job->own_count = own_files(files, nest);
-	return plan_make(ret, nest->job, lease, e);
+	return own_files(files, &nest->job->own_count, nest, e) < 0
+		       ? -1
+		       : plan_make(ret, nest->job, lease, e);
 }
 
 static int make_job(struct nest *nest, struct err *e)

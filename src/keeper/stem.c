@@ -31,11 +31,9 @@ enum {
 };
 
 /* The limits of a slot's own file systems are the order's. */
-static size_t size_rows(struct mount_spec rows[ROWS_MAX], const struct limits *lim)
+static void size_rows(struct mount_spec rows[ROWS_MAX], const struct limits *lim)
 {
-	size_t count = stem_plan->row_count < ROWS_MAX ? stem_plan->row_count : ROWS_MAX;
-
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < stem_plan->row_count; i++) {
 		rows[i] = stem_plan->rows[i];
 		if (rows[i].kind != MOUNT_TMPFS)
 			continue;
@@ -43,21 +41,25 @@ static size_t size_rows(struct mount_spec rows[ROWS_MAX], const struct limits *l
 		rows[i].bytes = is_workspace ? lim->workspace_bytes : lim->tmp_bytes;
 		rows[i].files = lim->files;
 	}
-	return count;
 }
 
 /* `rows` is for the spec to point to. */
-static struct box_spec slot_spec(struct mount_spec rows[ROWS_MAX], const struct order *order)
+static int slot_spec(struct box_spec *ret, struct mount_spec rows[ROWS_MAX],
+		     const struct order *order, struct err *e)
 {
-	return (struct box_spec){
+	if (stem_plan->row_count > ROWS_MAX)
+		return err_set(e, ERR_LIMIT, "slot: %zu mounts", stem_plan->row_count);
+	size_rows(rows, &order->limits);
+	*ret = (struct box_spec){
 		.lease = &order->lease,
 		.mounts = rows,
-		.mount_count = size_rows(rows, &order->limits),
+		.mount_count = stem_plan->row_count,
 		.workspace = stem_plan->workspace,
 		.workspace_writable = !order->is_read_only,
 		.in_nest = true,
 		.weak = stem_plan->weak,
 	};
+	return 0;
 }
 
 /* Its ids, and that it may go on: whose end is told by the keeper's channel meanwhile. */
@@ -73,12 +75,15 @@ static int map_ids(pid_t pid, const struct order *order, int mapped, struct err 
 static int make_slot(int *ret_pidfd, const struct order *order, const int *fds, struct err *e)
 {
 	struct mount_spec rows[ROWS_MAX];
-	struct box_spec spec = slot_spec(rows, order);
+	struct box_spec spec;
 	auto_close int pidfd = -1;
-	auto_close int mapped = spec.mapped_fd = SYS(eventfd, 0, EFD_CLOEXEC);
+	auto_close int mapped = SYS(eventfd, 0, EFD_CLOEXEC);
 
 	if (mapped < 0)
 		return err_sys(e, "slot");
+	if (slot_spec(&spec, rows, order, e) < 0)
+		return -1;
+	spec.mapped_fd = mapped;
 	pid_t pid = slot_clone(&pidfd, &spec, fds[ORDER_SLOT_CHANNEL], fds[ORDER_SLOT_GATE],
 			       CLONE_PARENT, e);
 	if (pid < 0)
@@ -110,13 +115,16 @@ static struct below {
 static int make_below(struct below *b, struct err *e)
 {
 	struct mount_spec rows[ROWS_MAX];
-	struct box_spec spec = slot_spec(rows, b->order);
+	struct box_spec spec;
 	const char *const copies[BOX_COPIES] = { stem_plan->workspace + 1, "tmp", "dev/shm" };
 	auto_close int pidfd = -1;
-	auto_close int mapped = spec.mapped_fd = SYS(eventfd, 0, EFD_CLOEXEC);
+	auto_close int mapped = SYS(eventfd, 0, EFD_CLOEXEC);
 
 	if (mapped < 0)
 		return err_sys(e, "slot");
+	if (slot_spec(&spec, rows, b->order, e) < 0)
+		return -1;
+	spec.mapped_fd = mapped;
 	spec.is_below = true;
 	for (size_t i = 0; i < BOX_COPIES; i++) {
 		spec.copies[i].from = b->fds[ORDER_BELOW_COPIES + i];
