@@ -64,7 +64,7 @@ DEFINE_CLEANUP(struct http *, http_free)
 struct http_options http_options(const struct http *http);
 void http_adjust(struct http *http, const struct http_options *options);
 
-/* From here on sockets may be TLS; its certificate is tls_load()'s affair. */
+/* From here on sockets may be TLS; its certificate is tls_use()'s affair. */
 int http_enable_tls(struct http *http, struct err *e) MUST_USE;
 
 /* A socket that listens, unix or TCP; taken, also on failure. */

@@ -18,6 +18,8 @@ enum {
 	CONNECTIONS_MIN = 16,
 };
 
+DEFINE_CLEANUP(struct config *, config_free)
+
 struct files {
 	int of[SETTINGS]; /* of the kind FILE, borrowed; -1: has no value */
 };
@@ -57,7 +59,19 @@ static void burn(struct buf *text)
 	buf_done(text);
 }
 
-static int load_tls(const struct files *f, struct err *e)
+/* What the settings name and bring with them, read and checked, and not in effect yet. */
+struct secrets {
+	struct tls_pair tls; /* empty: none was named */
+	char *relay_key;     /* NULL: likewise */
+};
+
+static void secrets_done(struct secrets *found)
+{
+	tls_pair_done(&found->tls);
+	relay_key_free(found->relay_key);
+}
+
+static int read_tls(struct tls_pair *ret, const struct files *f, struct err *e)
 {
 	struct buf certificate = BUF_INIT(TEXT_MAX), key = BUF_INIT(TEXT_MAX);
 	int loaded = 0;
@@ -69,13 +83,13 @@ static int load_tls(const struct files *f, struct err *e)
 	else if (buf_add_fd(&key, f->of[SETTING_tls_key], e) < 0)
 		loaded = err_context(e, "tls_key");
 	else
-		loaded = tls_load(buf_str(&certificate), buf_str(&key), e);
+		loaded = tls_read(ret, buf_str(&certificate), buf_str(&key), e);
 	buf_done(&certificate);
 	burn(&key);
 	return loaded;
 }
 
-static int load_relay_key(struct tenants *t, const struct files *f, struct err *e)
+static int read_relay_key(char **ret, const struct files *f, struct err *e)
 {
 	struct buf key = BUF_INIT(TEXT_MAX);
 
@@ -83,7 +97,7 @@ static int load_relay_key(struct tenants *t, const struct files *f, struct err *
 		return 0;
 	int loaded = buf_add_fd(&key, f->of[SETTING_relay_key], e);
 	loaded = loaded < 0 ? err_context(e, "relay_key")
-			    : tenants_set_relay_key(t, buf_str(&key), e);
+			    : relay_key_read(ret, buf_str(&key), e);
 	burn(&key);
 	return loaded;
 }
@@ -101,43 +115,61 @@ static int sort_files(struct files *ret, const struct config *config, const int 
 	return next == count ? 0 : -1;
 }
 
-/* All or nothing: what can fail comes before what is changed. */
-static int apply(struct server *s, const struct config *next, const char *text,
-		 const struct files *f, struct err *e)
+static void trade(struct config *now, struct config *next)
+{
+	struct config_limits limits = now->limits;
+	struct settings settings = now->settings;
+
+	now->limits = next->limits;
+	now->settings = next->settings;
+	next->limits = limits;
+	next->settings = settings;
+}
+
+/* From here on nothing can fail. */
+static void apply(struct server *s, struct config *next, const struct limits *limits,
+		  struct secrets *found)
 {
 	struct vial *host = s->host;
-	struct limits limits;
+	struct err ignored;
 
-	if (config_limits(&limits, next, e) < 0 || load_tls(f, e) < 0 ||
-	    load_relay_key(&s->tenants, f, e) < 0 || config_read(host->config, text, e) < 0)
-		return -1;
-	host->limits = limits;
+	if (found->tls.certificate) /* who listens for TLS does so until the end */
+		tls_use(&found->tls);
+	tenants_use_relay_key(&s->tenants, take_ptr(&found->relay_key));
+	trade(host->config, next);
+	host->limits = *limits;
 	if (s->http) { /* not at the start */
-		(void)!logged_setup(&s->log, host->config->server, e);
+		(void)!logged_setup(&s->log, host->config->server, &ignored);
 		struct http_options options = http_options(s->http);
 		setup_http(&options, s);
 		http_adjust(s->http, &options);
 		s->tenants.room.max = host->config->server->answer_memory;
 	}
-	return 0;
 }
 
+/* All or nothing: what can fail comes before what is changed. */
 static int take(struct server *s, const int *fds, size_t count, struct err *e)
 {
 	auto_buf struct buf text = BUF_INIT(TEXT_MAX);
-	struct config *next = NULL;
+	AUTO(config_freep) struct config *next = NULL;
+	AUTO(secrets_done) struct secrets found = { 0 };
 	struct files files;
+	struct limits limits;
 
 	memset(&files, -1, sizeof(files));
-	if (count < 1 || buf_add_fd(&text, fds[0], e) < 0 || config_parse(&next, "", 0, e) < 0)
+	if (count < 1)
+		return err_set(e, ERR_BUG, "settings: no descriptor");
+	if (buf_add_fd(&text, fds[0], e) < 0 || config_parse(&next, "", 0, e) < 0)
 		return err_context(e, "settings");
-	int taken = config_read(next, buf_str(&text), e);
-	if (taken == 0 && sort_files(&files, next, fds, count) < 0)
-		taken = err_set(e, ERR_BUG, "settings: files are missing");
-	if (taken == 0)
-		taken = apply(s, next, buf_str(&text), &files, e);
-	config_free(next);
-	return taken;
+	if (config_read(next, buf_str(&text), e) < 0)
+		return -1;
+	if (sort_files(&files, next, fds, count) < 0)
+		return err_set(e, ERR_BUG, "settings: files are missing");
+	if (config_limits(&limits, next, e) < 0 || read_tls(&found.tls, &files, e) < 0 ||
+	    read_relay_key(&found.relay_key, &files, e) < 0)
+		return -1;
+	apply(s, next, &limits, &found);
+	return 0;
 }
 
 static int receive(struct setup *setup, struct wire_msg *msg, struct err *e)

@@ -283,7 +283,7 @@ int tenant_relay_quotas(struct tenant *tenant, const struct tenants *t, const ch
 	return 0;
 }
 
-int tenants_set_relay_key(struct tenants *t, const char *text, struct err *e)
+int relay_key_read(char **ret, const char *text, struct err *e)
 {
 	size_t len = strcspn(text, "\r\n");
 
@@ -294,9 +294,21 @@ int tenants_set_relay_key(struct tenants *t, const char *text, struct err *e)
 	char *key = strndup(text, len);
 	if (!key)
 		return err_sys(e, "relay_key");
-	free(t->relay_key);
-	t->relay_key = key;
+	*ret = key;
 	return 0;
+}
+
+void relay_key_free(char *key)
+{
+	if (key)
+		explicit_bzero(key, strlen(key));
+	free(key);
+}
+
+void tenants_use_relay_key(struct tenants *t, char *key)
+{
+	relay_key_free(t->relay_key);
+	t->relay_key = key;
 }
 
 int tenants_renew(struct tenants *t, struct tokens *tokens, struct err *e)
@@ -357,6 +369,6 @@ void tenants_done(struct tenants *t)
 	}
 	tokens_free(t->tokens);
 	free(t->owners);
-	free(t->relay_key);
+	relay_key_free(t->relay_key);
 	*t = (struct tenants){ 0 };
 }

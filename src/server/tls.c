@@ -10,7 +10,7 @@ enum { CHAIN_MAX = 16 };
 
 const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE";
 
-static char *certificate_pem, *key_pem; /* checked: they go together */
+static struct tls_pair in_use; /* checked: they go together */
 
 struct pair {
 	gnutls_pcert_st *chain;
@@ -84,13 +84,18 @@ static void forget_text(char **text)
 	*text = NULL;
 }
 
-void tls_forget(void)
+void tls_pair_done(struct tls_pair *pair)
 {
-	forget_text(&certificate_pem);
-	forget_text(&key_pem);
+	forget_text(&pair->certificate);
+	forget_text(&pair->key);
 }
 
-int tls_load(const char *certificate, const char *key, struct err *e)
+void tls_forget(void)
+{
+	tls_pair_done(&in_use);
+}
+
+int tls_read(struct tls_pair *ret, const char *certificate, const char *key, struct err *e)
 {
 	AUTO(pair_done) struct pair p = { 0 };
 
@@ -98,16 +103,20 @@ int tls_load(const char *certificate, const char *key, struct err *e)
 		return -1;
 	if (!go_together(&p))
 		return err_set(e, ERR_INVALID, "tls_key: not the key of tls_certificate");
-	char *new_certificate = strdup(certificate), *new_key = strdup(key);
-	if (!new_certificate || !new_key) {
-		free(new_certificate);
-		forget_text(&new_key);
+	struct tls_pair copy = { strdup(certificate), strdup(key) };
+	if (!copy.certificate || !copy.key) {
+		tls_pair_done(&copy);
 		return err_sys(e, "tls");
 	}
-	tls_forget();
-	certificate_pem = new_certificate;
-	key_pem = new_key;
+	*ret = copy;
 	return 0;
+}
+
+void tls_use(struct tls_pair *pair)
+{
+	tls_forget();
+	in_use = *pair;
+	*pair = (struct tls_pair){ 0 };
 }
 
 int tls_retrieve(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
@@ -119,7 +128,7 @@ int tls_retrieve(gnutls_session_t session, const struct gnutls_cert_retr_st *inf
 
 	(void)session;
 	(void)info;
-	if (!certificate_pem || pair_read(&p, certificate_pem, key_pem, &ignored) < 0)
+	if (!in_use.certificate || pair_read(&p, in_use.certificate, in_use.key, &ignored) < 0)
 		return -1;
 	*certs = p.chain;
 	*ret_count = p.count;

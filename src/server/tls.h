@@ -9,8 +9,16 @@
 
 #include <gnutls/abstract.h>
 
-/* Both PEM; on failure the old pair stays. */
-int tls_load(const char *certificate, const char *key, struct err *e) MUST_USE;
+/* A certificate and the key that goes with it, both PEM. */
+struct tls_pair {
+	char *certificate, *key;
+};
+
+int tls_read(struct tls_pair *ret, const char *certificate, const char *key,
+	     struct err *e) MUST_USE;
+void tls_pair_done(struct tls_pair *pair);
+
+void tls_use(struct tls_pair *pair); /* from now on; taken */
 void tls_forget(void);
 
 /* For libmicrohttpd: called in each handshake. */

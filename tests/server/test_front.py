@@ -35,6 +35,10 @@ class Front(unittest.TestCase):
         with open(self.config, "w", encoding="utf-8") as file:
             file.write("\n  ".join(["server:", "armed: 0", *lines]) + "\n" + other)
 
+    def write_secret(self, name, text):
+        with open(self.path(name), "w", encoding="ascii") as file:
+            file.write(text + "\n")
+
     def certificate(self, name):
         """Of a pair that is new each time."""
         subprocess.run([*CERTIFICATE, "-out", self.path(name), "-keyout", self.path(name + ".key")],
@@ -96,8 +100,8 @@ class Tls(Front):
         self.first = self.certificate("first")
         self.plain = free_port()
 
-    def write_tls(self, name, key=None):
-        self.write("socket: " + self.path("s"),
+    def write_tls(self, name, key=None, more=()):
+        self.write("socket: " + self.path("s"), *more,
                    "listen: [127.0.0.1:%d, 'https://127.0.0.1:%d']" % (self.plain, self.port),
                    "tls_certificate: " + self.path(name), "tls_key: " + self.path(key or name + ".key"))
 
@@ -159,6 +163,21 @@ class Tls(Front):
         self.reload("none: No such file or directory; the old configuration stays")
         self.assertEqual(self.get(self.port, context=self.trust("second")), 200)
 
+    def test_a_reload_that_is_refused_changes_nothing(self):
+        self.certificate("second")
+        self.write_tls("first")
+        self.start()
+        self.assert_says("vial is ready")
+        self.write_secret("short", "x")
+        self.write_tls("second", more=["relay_key: " + self.path("short"), "hosts: [vial.example]"])
+        self.reload("relay_key: must have 16 to 256 characters on one line; the old configuration stays")
+        self.assertEqual(self.get(self.port, context=self.trust("first")), 200)
+        self.assertEqual(self.get(self.plain, "vial.example"), 403)
+        self.write_tls("second", more=["hosts: [vial.example]"])
+        self.reload()
+        self.assertEqual(self.get(self.port, context=self.trust("second")), 200)
+        self.assertEqual(self.get(self.plain, "vial.example"), 200)
+
     def test_what_is_no_key(self):
         with open(self.path("bad"), "w", encoding="utf-8") as file:
             file.write("nothing\n")
@@ -210,6 +229,33 @@ class Reload(Front):
         made.request("POST", "/v1/runs", '{"language": "python", "code": "import time; time.sleep(60)"}',
                      {"Content-Type": "application/json"})
         self.assertIn(b'"timed_out":true', made.getresponse().read())
+
+    def test_a_relay_key_comes_and_goes(self):
+        listen = ["listen: [127.0.0.1:%d]" % self.port, "socket: " + self.path("s")]
+        keys = ["a" * 32, "b" * 32]
+        for name, key in zip("ab", keys):
+            self.write_secret(name, key)
+
+        def statuses():
+            """Of those who know the first key, and the second."""
+            found = []
+            for key in keys:
+                made = http.client.HTTPConnection("127.0.0.1", self.port, timeout=daemon.PATIENCE_S)
+                made.request("GET", "/v1/runs", headers={
+                    "Vial-Relay": key, "Vial-Tenant": "acme", "Vial-Scopes": "run"})
+                found.append(made.getresponse().status)
+                made.close()
+            return found
+        self.write(*listen, "relay_key: " + self.path("a"))
+        self.start()
+        self.assert_says("vial is ready")
+        self.assertEqual(statuses(), [200, 401])
+        self.write(*listen, "relay_key: " + self.path("b"))
+        self.reload()
+        self.assertEqual(statuses(), [401, 200])
+        self.write(*listen)
+        self.reload()
+        self.assertEqual(statuses(), [401, 401])
 
     def test_times_of_sessions(self):
         listen = ["listen: [127.0.0.1:%d]" % self.port, "socket: " + self.path("s")]
