@@ -289,18 +289,21 @@ static int count_usage(struct archive *a, const struct entry *entry, struct err 
 	return step_once(a, stmt, failed, e);
 }
 
+enum { NUMBER_DIGITS_MAX = 19 }; /* so many fit into 64 bits, whichever they are */
+
+/* Of runs of another worker, as this one may have been (base/node.h), the latest counts. */
 static void note_run(struct archive *a, struct entry_text id)
 {
 	uint64_t number = 0;
 
-	if (id.len == 0 || id.len > 18)
+	if (id.len == 0 || id.len > NUMBER_DIGITS_MAX)
 		return;
 	for (size_t i = 0; i < id.len; i++) {
 		if (id.at[i] < '0' || id.at[i] > '9')
 			return;
 		number = number * 10 + (uint64_t)(id.at[i] - '0');
 	}
-	if (number > a->last_run)
+	if (number <= INT64_MAX && (number > a->last_run || number >> 32 != a->last_run >> 32))
 		a->last_run = number;
 }
 

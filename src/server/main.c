@@ -16,6 +16,7 @@
 #include "server/lockdown.h"
 #include "server/logged.h"
 #include "server/ready.h"
+#include "server/record.h"
 #include "server/shelver.h"
 #include "server/versions.h"
 
@@ -125,8 +126,8 @@ static int open_history(struct server *s, struct err *e)
 	if (history_start(&s->history, s->loop, &s->log, s->host->config->server, e) < 0)
 		return -1;
 	history_wait_while(s->history, has_exchanges, s);
-	uint64_t last = history_last_run(s->history);
-	pool_number_after(s->pool, last >> 32 == id_own_node() ? last : first);
+	pool_number_after(s->pool, first);
+	record_go_on(s);
 	return 0;
 }
 

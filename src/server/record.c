@@ -59,6 +59,14 @@ void record_exception(struct record *ret, struct record_said *said, struct slice
 	ret->exception.traceback = buf_str(&said->traceback);
 }
 
+void record_go_on(struct server *s)
+{
+	uint64_t last = history_last_run(s->history);
+
+	if (last >> 32 == id_own_node())
+		pool_number_after(s->pool, last);
+}
+
 void record_ended(struct server *s, const struct record *r)
 {
 	s->ended[r->outcome]++;
@@ -67,5 +75,5 @@ void record_ended(struct server *s, const struct record *r)
 	logged_run(&s->log, r);
 	history_keep(s->history, r);
 	/* A history that could not be had at the start may be there now. */
-	pool_number_after(s->pool, history_last_run(s->history));
+	record_go_on(s);
 }

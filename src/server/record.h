@@ -51,4 +51,7 @@ struct record_said {
 void record_exception(struct record *ret, struct record_said *said, struct slice exception);
 void record_said_done(struct record_said *said);
 
+/* Numbers of runs go on after the last that this worker's history has. */
+void record_go_on(struct server *s);
+
 void record_ended(struct server *s, const struct record *r);

@@ -301,6 +301,21 @@ class Deaths(unittest.TestCase):
         self.assertEqual(set(answered) - set(kept), set())
         self.assertEqual(len(numbers), len(set(numbers)))  # ids go on after a restart
 
+    @inside
+    def test_numbers_of_a_worker_go_on(self):
+        numbers = []
+        for _ in range(3):
+            daemon = Daemon("--armed", "0", "--set", "node=worker-1", state=self.state)  # has large ones
+            try:
+                self.assertEqual(daemon.ask("POST", "/v1/runs", run_of("echo 1", "sh"))[0], 200)
+                self.assertTrue(wait_until(lambda: len(ids(daemon)) == len(numbers) + 1))
+                numbers = [int(number) for number in ids(daemon)]
+            finally:
+                daemon.close()
+        self.assertEqual(len(set(numbers)), 3)
+        self.assertEqual({number >> 32 for number in numbers}, {min(numbers) >> 32})
+        self.assertEqual(len(str(min(numbers))), 19)
+
     def stored(self):
         with contextlib.closing(sqlite3.connect(os.path.join(self.state, "runs/history.db"))) as db:
             return [bytes(row[0]).decode() for row in db.execute("SELECT code FROM runs")]

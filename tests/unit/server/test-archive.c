@@ -117,6 +117,22 @@ TEST(archive_stores_each_number_once)
 	CHECK_INT(archive_last(f.archive), 2);
 }
 
+TEST(archive_knows_the_last_run_of_this_worker)
+{
+	AUTO(tear_down) struct fixture f;
+
+	CHECK(set_up(&f));
+	CHECK(put(&f, 1, "a", "9223372032559808513", "x") == 0); /* of the last of all workers */
+	CHECK_INT(archive_last_run(f.archive), 9223372032559808513);
+	CHECK(put(&f, 2, "a", "9223372036854775808", "x") == 0 &&
+	      put(&f, 3, "a", "99999999999999999999", "x") == 0); /* of none */
+	CHECK_INT(archive_last_run(f.archive), 9223372032559808513);
+	CHECK(put(&f, 4, "a", "4294967298", "x") == 0); /* it has another name now */
+	CHECK(put(&f, 5, "a", "4294967297", "x") == 0);
+	CHECK(open_again(&f, 1000000000, 1 << 30));
+	CHECK_INT(archive_last_run(f.archive), 4294967298);
+}
+
 TEST(archive_tells_tenants_apart)
 {
 	AUTO(tear_down) struct fixture f;
