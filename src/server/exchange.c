@@ -536,11 +536,6 @@ int64_t exchange_announced(const struct exchange *x)
 	return announced > INT64_MAX ? INT64_MAX : (int64_t)announced;
 }
 
-const char *exchange_path(const struct exchange *x)
-{
-	return x->path;
-}
-
 const char *exchange_body(const struct exchange *x, size_t *ret_len)
 {
 	*ret_len = x->body.len;

@@ -90,16 +90,14 @@ const char *exchange_rest(const struct exchange *x); /* what "{name...}" stands 
 bool exchange_is_head(const struct exchange *x); /* of the answer only the head is sent */
 /* Bytes of the body as announced; -1: not said. */
 int64_t exchange_announced(const struct exchange *x);
-const char *exchange_path(const struct exchange *x); /* at most its first 127 bytes */
 const char *exchange_body(const struct exchange *x, size_t *ret_len);
 const char *exchange_type(const struct exchange *x); /* the body's Content-Type; NULL: not said */
 void exchange_drop_body(struct exchange *x); /* read and done with: memory for others */
 bool exchange_accepts(const struct exchange *x, const char *type);
 const char *exchange_header(const struct exchange *x, const char *name); /* NULL: not there */
 const char *exchange_query(const struct exchange *x, const char *name);  /* likewise */
-/* Path and query, and the query alone, as they would be asked for once more. */
+/* Path and query, as they would be asked for once more. */
 void exchange_write_target(const struct exchange *x, struct buf *to);
-void exchange_write_query(const struct exchange *x, struct buf *to);
 const struct route *exchange_route(const struct exchange *x);
 const char *exchange_trace(const struct exchange *x); /* traceparent; "": there is none */
 const char *exchange_request_id(const struct exchange *x); /* the client's own, or one of ours */

@@ -15,6 +15,7 @@ enum {
 	BYTES_OF_ONE_MAX = 16 << 20,
 	ANSWER_MAX = 1 << 20,
 	TYPE_MAX = 64,
+	TARGET_MAX = 64 << 10, /* more than a request's head can have, escaped */
 };
 
 #define SWEEP_US 60000000u
@@ -92,15 +93,18 @@ static struct entry *find(const struct idempotency *all, const char *tenant, con
 	return NULL;
 }
 
-/* What makes a request the same: where it goes, and what it says. */
+/* What makes a request the same: what is asked for, with its query, and what it says. */
 static void fingerprint(uint8_t ret[SHA256_DIGEST_SIZE], const struct exchange *x)
 {
+	auto_buf struct buf target = BUF_INIT(TARGET_MAX);
 	struct sha256_ctx sha;
 	size_t len;
-	const char *body = exchange_body(x, &len), *path = exchange_path(x);
+	const char *body = exchange_body(x, &len);
 
+	buf_printf(&target, "%s ", exchange_route(x)->method);
+	exchange_write_target(x, &target);
 	sha256_init(&sha);
-	sha256_update(&sha, strlen(path) + 1, (const uint8_t *)path);
+	sha256_update(&sha, target.len + 1, (const uint8_t *)buf_str(&target));
 	sha256_update(&sha, len, (const uint8_t *)body);
 	sha256_digest(&sha, SHA256_DIGEST_SIZE, ret);
 }

@@ -37,7 +37,7 @@ static enum MHD_Result add_argument(void *arg, enum MHD_ValueKind kind, const ch
 	return MHD_YES;
 }
 
-void exchange_write_query(const struct exchange *x, struct buf *to)
+static void write_query(const struct exchange *x, struct buf *to)
 {
 	if (x->mhd)
 		(void)MHD_get_connection_values(x->mhd, MHD_GET_ARGUMENT_KIND, add_argument, to);
@@ -59,5 +59,5 @@ void exchange_write_target(const struct exchange *x, struct buf *to)
 			add_escaped(to, x->match.ids[id++], "");
 		at += len + 1;
 	}
-	exchange_write_query(x, to);
+	write_query(x, to);
 }

@@ -30,6 +30,7 @@ class Keys(daemon.Case):
         self.assertEqual(self.post(run_of("1"), key)[0], 200)
         self.assert_refused(self.post(run_of("2"), key), 422, "invalid", "Idempotency-Key")
         self.assert_refused(self.post(run_of("1"), key, "/v1/sessions"), 422, "invalid", "Idempotency-Key")
+        self.assert_refused(self.post(run_of("1"), key, "/v1/runs?a=1"), 422, "invalid", "Idempotency-Key")
 
     def test_what_is_no_key(self):
         for key in ("", " ", "a b", "x" * 256, '"', '"open', '"a"b', '"\\x"', "\u00e4"):
