@@ -181,7 +181,8 @@ static const struct option own_rows[] = {
 	{ "allow-host", 0, "HOST[:PORT]",
 	  "let it reach this host, *.NAME, an address or a network, by a proxy", 0, add_host },
 	{ "allow-weak", 0, "LAYERS",
-	  "run without these layers (see vial doctor), comma separated", 0, set_weak },
+	  "run where these layers (see vial doctor) are missing; cgroup: without one anyway",
+	  0, set_weak },
 	{ "config", 0, "FILE",
 	  "the operator's configuration (default: /etc/vial/vial.yaml)", AT(config) },
 

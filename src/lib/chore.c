@@ -100,7 +100,7 @@ int chore_job(struct vial_job **ret, struct vial *host, const char *language, st
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
 		if (vial_job_limit(job, limits[i][0], limits[i][1], error) < 0)
 			return -1;
-	job->weak = ~0u; /* the caller asked for a build, not for a run that must be isolated */
+	job->weak = WEAK_WHERE_MISSING; /* asked for is a build, not a run that must be isolated */
 	*ret = take_ptr(&job);
 	return 0;
 }

@@ -322,7 +322,7 @@ int vial_layers(const struct vial_layer **ret, size_t *ret_count, struct vial *h
 	if (!found->has_layers) {
 		if (vial_job_create(&job, host, "sh", error) < 0)
 			return -1;
-		job->weak = ~0u; /* to see as much as there is */
+		job->weak = WEAK_WHERE_MISSING; /* to see as much as there is */
 		if (probe(&p, host, job, &p.failed) < 0)
 			p.ran = false;
 		vial_job_free(job);

@@ -46,7 +46,7 @@ static int create_cgroups(struct execution *x, struct err *e)
 {
 	struct cgroup_host *cgroups;
 
-	if (x->job->weak & (1u << LAYER_CGROUP))
+	if (x->job->weak != WEAK_WHERE_MISSING && x->job->weak & (1u << LAYER_CGROUP))
 		return 0;
 	if (host_cgroups(&cgroups, x->host, e) < 0)
 		return -1;

@@ -11,6 +11,10 @@
 #define JOB_ITEMS_MAX  1024
 #define JOB_STDIN_MAX  (1u << 30)
 
+/* In `weak`: nothing is demanded, and whatever layer is there is used.  (The cgroup, when a caller
+ * names it, is done without even where there is one: it costs more than all the others.) */
+#define WEAK_WHERE_MISSING (~0u)
+
 struct environment;
 
 struct job_file {

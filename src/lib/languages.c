@@ -24,7 +24,7 @@ static void ask_version(char out[256], struct vial *host, const struct runtime *
 	if (vial_job_create(&job, host, rt->name, &error) < 0)
 		return;
 	job->command = rt->version;
-	job->weak = ~0u;
+	job->weak = WEAK_WHERE_MISSING;
 	if (vial_run(&result, job, &error) < 0)
 		return;
 	const struct vial_bytes *said = result->out.len ? &result->out : &result->err;

@@ -66,7 +66,7 @@ static int fill(struct vial *host, const struct runtime *rt, const char *dir, st
 	if (vial_job_dir(job, dir, "/var/cache/vial", 1, error) < 0)
 		return -1;
 	job->command = rt->warm_cache;
-	job->weak = ~0u; /* the compiler is trusted; whoever runs code will be asked again */
+	job->weak = WEAK_WHERE_MISSING; /* the compiler is trusted; whoever runs code is asked */
 	vial_job_on_output(job, on_output, p);
 	if (vial_run(&result, job, error) < 0)
 		return -1;

@@ -339,6 +339,13 @@ class Source(Case):
                 self.assertEqual(os.lstat(os.path.join(path, name)).st_uid, os.getuid())
 
 
+    def test_a_build_has_every_layer_that_is_there(self):
+        there = self.run_in("python", "print(open('/proc/self/cgroup').read(), end='')")
+        self.assertEqual(there.returncode, 0, there.stderr)
+        self.sdist("assert open('/proc/self/cgroup').read() == %r" % there.stdout)
+        self.assert_ok(self.build("mine", self.put("r.txt", "homemade\n"), "--source"))
+
+
 class Together(Case):
     def start_slow(self, **more):
         """A build that waits for the end of time, once it is on its way."""
