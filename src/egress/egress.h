@@ -89,12 +89,16 @@ void egress_explain(char *ret, size_t size, const struct egress_refusal *r);
 
 /* ---- by the owner ---- */
 
+#define EGRESS_UNFILTERED "unfiltered" /* its last word, if so */
+
 /*
  * Start one, as that uid (0: our own).  `resolvers`: ADDRESS[:PORT],... to ask for names, or "":
- * those of the host.  It ends when the channel is closed; its pidfd is for waiting.
+ * those of the host.  `is_filtered`: it has a filter, or does not begin; whoever does without knows
+ * that there is none for sandboxes either.  It ends when the channel is closed; its pidfd is for
+ * waiting.
  */
 int egress_start(int *ret_channel, int *ret_pidfd, uid_t uid, const char *resolvers,
-		 struct err *e) MUST_USE;
+		 bool is_filtered, struct err *e) MUST_USE;
 
 /* What programs inside look for, NAME=VALUE each: calls `add` for every one. */
 int egress_environment(const struct rules *rules,

@@ -1,10 +1,10 @@
 /*
  * main - vial-egress: the proxy of sandboxes that may reach hosts.
  *
- *   vial-egress UID RESOLVERS     its channel is descriptor 3 (egress.h)
+ *   vial-egress UID RESOLVERS [unfiltered]     its channel is descriptor 3 (egress.h)
  *
  * Started by the keeper, or by vial_run(), and by nobody else.  UID 0: as it is.  RESOLVERS "": as
- * the host is configured.
+ * the host is configured.  Without a filter only where its owner says that there is none.
  */
 #include "base/sys.h"
 #include "egress/proxy.h"
@@ -14,6 +14,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
@@ -66,18 +67,18 @@ static int restrict_files(struct err *e)
 static int filter(struct err *e)
 {
 #ifndef VIAL_SANITIZED
-	return seccomp_available() ? seccomp_install(&seccomp_egress, e) : 0;
+	return seccomp_install(&seccomp_egress, e);
 #else
 	(void)e;
 	return 0;
 #endif
 }
 
-static int lock_in(uid_t uid, struct err *e)
+static int lock_in(uid_t uid, bool is_filtered, struct err *e)
 {
 	if (become(uid, e) < 0 || hide(e) < 0 || restrict_files(e) < 0)
 		return -1;
-	return filter(e); /* last: it forbids the calls used above */
+	return is_filtered ? filter(e) : 0; /* last: it forbids the calls used above */
 }
 
 int main(int argc, char **argv)
@@ -85,7 +86,8 @@ int main(int argc, char **argv)
 	AUTO(proxy_freep) struct proxy *proxy = NULL;
 	struct err e;
 
-	if (argc != 3 || fcntl(EGRESS_CHANNEL_FD, F_SETFL, O_NONBLOCK) < 0) {
+	bool is_unfiltered = argc == 4 && strcmp(argv[3], EGRESS_UNFILTERED) == 0;
+	if ((argc != 3 && !is_unfiltered) || fcntl(EGRESS_CHANNEL_FD, F_SETFL, O_NONBLOCK) < 0) {
 		(void)fprintf(stderr, "vial-egress is started by vial, for its sandboxes\n");
 		return 2;
 	}
@@ -93,7 +95,7 @@ int main(int argc, char **argv)
 	sys_stand_up(); /* guests wait for it */
 	if (limit(&e) < 0 ||
 	    proxy_create(&proxy, EGRESS_CHANNEL_FD, argv[2][0] ? argv[2] : NULL, &e) < 0 ||
-	    lock_in(uid, &e) < 0 || proxy_serve(proxy, &e) < 0) {
+	    lock_in(uid, !is_unfiltered, &e) < 0 || proxy_serve(proxy, &e) < 0) {
 		(void)fprintf(stderr, "vial-egress: %s\n", e.msg);
 		return 1;
 	}

@@ -46,11 +46,13 @@ static int spawn(pid_t *ret, const char *path, char *const *words, int channel, 
 	return failed ? err_sys(e, "%s", path) : 0;
 }
 
-int egress_start(int *ret_channel, int *ret_pidfd, uid_t uid, const char *resolvers, struct err *e)
+int egress_start(int *ret_channel, int *ret_pidfd, uid_t uid, const char *resolvers,
+		 bool is_filtered, struct err *e)
 {
 	auto_close int near = -1, far = -1;
 	char path[PATH_MAX], number[16];
-	char *words[] = { (char[]){ "vial-egress" }, number, (char *)resolvers, NULL };
+	char *words[] = { (char[]){ "vial-egress" }, number, (char *)resolvers,
+			  is_filtered ? NULL : (char[]){ EGRESS_UNFILTERED }, NULL };
 	int pair[2];
 	pid_t pid = -1;
 

@@ -182,7 +182,7 @@ int helper_egress(struct keeper *k, struct err *e)
 	k->has_egress_lease = ids->own_uids && has_uid;
 	if (!has_uid ||
 	    egress_start(&channel, &h->pidfd, ids->own_uids ? k->egress_lease.guest_uid : 0,
-			 k->host->reach->resolvers, e) < 0) {
+			 k->host->reach->resolvers, k->host->has_seccomp, e) < 0) {
 		free(h);
 		return -1;
 	}

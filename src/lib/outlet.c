@@ -13,7 +13,7 @@ int outlet_start(struct outlet *p, struct vial *host, struct err *e)
 	if (host->ids.own_uids && ids_lease(&p->lease, &host->ids, e) < 0)
 		return -1;
 	return egress_start(&p->channel, &p->pidfd, host->ids.own_uids ? p->lease.guest_uid : 0,
-			    host->reach->resolvers, e);
+			    host->reach->resolvers, host->has_seccomp, e);
 }
 
 int outlet_open(struct outlet *p, struct box *box, const struct vial_job *job, struct err *e)

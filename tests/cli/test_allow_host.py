@@ -1,8 +1,10 @@
 """vial run --allow-host: a run's own proxy, without a daemon."""
 import os
+import socket
 import subprocess
 import sys
 import time
+import unittest
 
 import cli
 
@@ -35,6 +37,39 @@ def proxies():
 def children(pid):
     done = subprocess.run(["pgrep", "-P", str(pid), "vial-egress"], capture_output=True, check=False)
     return done.stdout.split()
+
+
+# Runs a program that cannot install a filter: seccomp() is refused by one that is there already.
+WITHOUT_FILTERS = """
+import ctypes, os, struct, sys
+number = {"x86_64": 317, "aarch64": 277}[os.uname().machine]
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (6, 0, 0, 0x50000 | 22), (6, 0, 0, 0x7fff0000)]
+text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+program = struct.pack("HxxxxxxP", len(steps), ctypes.addressof(text))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+os.dup2(int(sys.argv[1]), 3)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class Filter(unittest.TestCase):
+    def start(self, *more):
+        """A proxy whose channel is closed at once; on its own it ends well then."""
+        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        near.close()
+        with far:
+            return subprocess.run(
+                [sys.executable, "-c", WITHOUT_FILTERS, str(far.fileno()),
+                 os.path.join(os.path.dirname(cli.VIAL), "vial-egress"), "0", "", *more], capture_output=True,
+                text=True, pass_fds=[far.fileno()], timeout=60, check=False)
+
+    def test_a_proxy_without_one_only_where_its_owner_has_none(self):
+        refused = self.start()
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("vial-egress: seccomp", refused.stderr)
+        done = self.start("unfiltered")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 class Egress(cli.Case):
