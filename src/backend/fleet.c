@@ -492,8 +492,8 @@ static void create_one(struct fleet *f)
 		return;
 	c->fleet = f;
 	for (unsigned i = 0; i < s->max_pod_pool_size; i++) {
-		(void)snprintf(c->name, sizeof(c->name), "%.30s%.24s-%u", s->worker_prefix,
-			       s->fleet, i % 100000);
+		/* The bounds of the settings leave room for all of it. */
+		(void)snprintf(c->name, sizeof(c->name), "%s%s-%u", s->worker_prefix, s->fleet, i);
 		if (!name_is_free(f, c->name))
 			continue;
 		LIST_INSERT_HEAD(&f->creations, c, link);

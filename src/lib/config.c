@@ -5,6 +5,7 @@
 #include "lib/schema.h"
 #include "runtime/runtime.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAX  (1u << 20)
+#define JOINED_MAX  (128u << 10) /* of a list */
 #define CONFIG_PATH "/etc/vial/vial.yaml"
 
 static const cyaml_schema_value_t string_entry = {
@@ -64,10 +66,10 @@ static const cyaml_schema_value_t language_entry = {
 	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_language, language_fields),
 };
 
-#define FIELD_LIST(key)                                                                            \
+#define FIELD_LIST(key, max)                                                                       \
 	CYAML_FIELD_SEQUENCE(#key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_said,   \
-			     key, &string_entry, 0, 64)
-#define FIELD_COUNT(key)                                                                           \
+			     key, &string_entry, 0, max)
+#define FIELD_COUNT(key, max)                                                                      \
 	CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_said, \
 			       key, 0, 4096)
 #define FIELD_SIZE FIELD_COUNT
@@ -103,7 +105,7 @@ static const cyaml_schema_field_t server_fields[] = {
 			    quotas_fields),
 	CYAML_FIELD_SEQUENCE("tenants", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
 			     struct config_said, tenants, &tenant_entry, 0, 10000),
-#define SETTING(key, kind, def, min, max, when, doc) FIELD_##kind(key),
+#define SETTING(key, kind, def, min, max, when, doc) FIELD_##kind(key, max),
 #include "lib/settings.def"
 #undef SETTING
 	CYAML_FIELD_END,
@@ -132,7 +134,11 @@ static const cyaml_schema_value_t config_schema = {
 
 /* ---- where things were said -------------------------------------------------------------- */
 
-enum { ORIGINS_MAX = 1024 }; /* beyond that nobody is told the line */
+/*
+ * Entries of lists, of which there may be thousands, leave room for all keys that have a name: of
+ * those nobody is told the line, but a setting without an origin was not said at all.
+ */
+enum { ORIGINS_MAX = 1024, ORIGINS_OF_ENTRIES_MAX = 512 };
 
 struct config_origins {
 	struct {
@@ -167,11 +173,21 @@ static void note_origin(struct config_origins *o, const char *key, const char *t
 	o->count += i == o->count;
 }
 
+static bool is_of_entry(const char *key)
+{
+	while ((key = strchr(key, '.')))
+		if (isdigit((unsigned char)*++key))
+			return true;
+	return false;
+}
+
 static void on_key(const char *key, unsigned line, void *arg)
 {
 	struct config_origins *o = arg;
 	char text[512];
 
+	if (o->count >= ORIGINS_OF_ENTRIES_MAX && is_of_entry(key))
+		return;
 	(void)snprintf(text, sizeof(text), "%s:%u", o->name, line);
 	note_origin(o, key, text, line);
 }
@@ -298,7 +314,7 @@ static int join(struct buf *out, char **items, unsigned count, struct err *e)
 			return err_set(e, ERR_INVALID, "'%.60s' is not one entry", items[i]);
 		buf_printf(out, "%s%s", i ? "," : "", items[i]);
 	}
-	return 0;
+	return out->dropped ? err_set(e, ERR_LIMIT, "is longer than %zu bytes", out->max) : 0;
 }
 
 /* What the file says of one setting; a list may be empty, and is said all the same. */
@@ -306,7 +322,7 @@ static int take_said(struct config *config, size_t id, char **items, unsigned co
 		     struct err *e)
 {
 	const struct setting_row *row = &setting_rows[id];
-	auto_buf struct buf joined = BUF_INIT(64 << 10);
+	auto_buf struct buf joined = BUF_INIT(JOINED_MAX);
 	char key[80];
 
 	(void)snprintf(key, sizeof(key), "server.%s", row->key);

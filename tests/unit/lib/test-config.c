@@ -116,6 +116,40 @@ TEST(no_list_at_all_is_said_by_an_empty_one)
 	CHECK_STR(c->settings.all[SETTING_listen].origin, "text:2");
 }
 
+TEST(a_list_is_as_long_as_its_row_says)
+{
+	AUTO(config_freep) struct config *c = NULL;
+	AUTO(config_freep) struct config *none = NULL;
+	auto_buf struct buf text = BUF_INIT(1 << 20);
+	struct err e;
+
+	buf_add_str(&text, "server:\n  workers:\n");
+	for (int i = 0; i < 1024; i++)
+		buf_printf(&text, "    - http://worker-%d.workers.example.org:6000\n", i);
+	size_t full = text.len;
+	buf_add_str(&text, "  max: 8\n"); /* and what comes after it is not lost */
+	CHECK_OK(parse(&c, buf_str(&text), &e));
+	CHECK_INT(c->server->workers.count, 1024);
+	CHECK_STR(c->server->workers.items[1023], "http://worker-1023.workers.example.org:6000");
+	CHECK_INT(c->server->max, 8);
+	text.len = full;
+	buf_add_str(&text, "    - http://one.more\n");
+	CHECK(parse(&none, buf_str(&text), &e) < 0);
+}
+
+TEST(a_list_that_is_too_large_is_refused)
+{
+	AUTO(config_freep) struct config *c = NULL;
+	auto_buf struct buf text = BUF_INIT(1 << 20);
+	struct err e;
+
+	buf_add_str(&text, "server:\n  workers:\n");
+	for (int i = 0; i < 1000; i++)
+		buf_printf(&text, "    - http://%0200d\n", i);
+	CHECK(parse(&c, buf_str(&text), &e) < 0);
+	CHECK_STR(e.msg, "line 2: workers: is longer than 131072 bytes");
+}
+
 TEST(the_environment_comes_before_the_file_and_flags_before_both)
 {
 	AUTO(config_freep) struct config *c = NULL;
