@@ -156,6 +156,12 @@ static void collect(struct http_client *client)
 	}
 }
 
+static bool add(struct http_call *call)
+{
+	call->is_added = curl_multi_add_handle(call->client->multi, call->easy) == CURLM_OK;
+	return call->is_added;
+}
+
 /* What events asked for while libcurl was at work. */
 static void tidy(struct http_client *client)
 {
@@ -166,8 +172,10 @@ static void tidy(struct http_client *client)
 		if (call->is_cancelled) {
 			call_free(call);
 		} else if (!call->is_added) {
-			call->is_added = true;
-			(void)curl_multi_add_handle(client->multi, call->easy);
+			client->inside++; /* nobody frees `next` meanwhile */
+			if (!add(call))
+				call_end(call, CURLE_OUT_OF_MEMORY);
+			client->inside--;
 		} else if (call->wants_resume) {
 			call->wants_resume = false;
 			client->inside++;
@@ -469,52 +477,53 @@ static int call_create(struct http_call **ret, struct http_client *client,
 }
 
 /* Events come later, also those of what fails at once. */
-static void begin(struct http_call *call)
+static int begin(struct http_call **ret, struct http_call *call, struct err *e)
 {
 	if (call->client->inside) {
 		tidy_later(call->client);
-		return;
+	} else if (!add(call)) {
+		call_free(call);
+		return err_set(e, ERR_SYS, "request: no memory");
 	}
-	call->is_added = true;
-	(void)curl_multi_add_handle(call->client->multi, call->easy);
+	*ret = call;
+	return 0;
 }
 
 int http_call(struct http_call **ret, struct http_client *client, const struct http_request *r,
 	      const struct http_events *events, struct err *e)
 {
-	if (call_create(ret, client, r, events, e) < 0)
-		return -1;
-	begin(*ret);
-	return 0;
+	struct http_call *call;
+
+	return call_create(&call, client, r, events, e) < 0 ? -1 : begin(ret, call, e);
 }
 
 int http_fetch(struct http_call **ret, struct http_client *client, const struct http_request *r,
 	       size_t answer_max, void (*on_answer)(const struct http_answer *a, void *arg),
 	       void *arg, struct err *e)
 {
-	if (call_create(ret, client, r, NULL, e) < 0)
+	struct http_call *call;
+
+	if (call_create(&call, client, r, NULL, e) < 0)
 		return -1;
-	struct http_call *call = *ret;
 	call->answer = (struct buf)BUF_INIT(answer_max);
 	call->on_answer = on_answer;
 	call->own_arg = arg;
-	begin(call);
-	return 0;
+	return begin(ret, call, e);
 }
 
 int http_dial(struct http_call **ret, struct http_client *client, const struct http_request *r,
 	      void (*on_open)(int fd, const struct err *failed, void *arg), void *arg,
 	      struct err *e)
 {
-	if (call_create(ret, client, r, NULL, e) < 0)
+	struct http_call *call;
+
+	if (call_create(&call, client, r, NULL, e) < 0)
 		return -1;
-	struct http_call *call = *ret;
 	call->on_open = on_open;
 	call->own_arg = arg;
 	(void)curl_easy_setopt(call->easy, CURLOPT_CONNECT_ONLY, 1L);
 	(void)curl_easy_setopt(call->easy, CURLOPT_FRESH_CONNECT, 1L);
-	begin(call);
-	return 0;
+	return begin(ret, call, e);
 }
 
 void http_call_cancel(struct http_call *call)

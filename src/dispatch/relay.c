@@ -254,10 +254,12 @@ static void on_end(const struct err *failed, void *arg)
 	/* Not more than its head was sent before it was refused: what came is the answer. */
 	if (!failed || (r->is_taking && r->status >= 400)) {
 		r->is_answer_whole = true;
-		if (r->is_taking && !r->is_up_ended) /* the rest of the body first */
-			r->is_up_discarded = true, exchange_more(r->x);
-		else
+		if (r->is_taking && !r->is_up_ended) { /* the rest of the body first */
+			r->is_up_discarded = true;
+			exchange_more(r->x);
+		} else {
 			answer_short(r);
+		}
 		return;
 	}
 	bool was_sent = failed->code != ERR_BUSY;
