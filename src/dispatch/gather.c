@@ -17,6 +17,7 @@ enum {
 	PARTS_MAX = 1024,
 	PART_MAX = 16 << 20, /* bytes of an answer */
 	ALL_MAX = 64 << 20,  /* of all of them, and of what is made of them */
+	ALL_VALUES_MAX = 1 << 20,
 	PART_MS = 15000,
 	SHORT_MAX = 1 << 20,
 };
@@ -38,6 +39,7 @@ struct gather {
 	struct relay_head head;
 	size_t count, left;
 	size_t taken;     /* bytes of answers, so far */
+	size_t values;    /* in them */
 	struct buf other; /* what the first said that did not say yes */
 	unsigned other_status;
 	struct query query; /* of history */
@@ -130,7 +132,8 @@ static void on_answer(const struct http_answer *a, void *arg)
 
 	p->call = NULL;
 	g->taken += a->len;
-	if (!a->failed && g->taken <= ALL_MAX) {
+	g->values += merge_values(a->body, a->len);
+	if (!a->failed && g->taken <= ALL_MAX && g->values <= ALL_VALUES_MAX) {
 		p->status = a->status;
 		if (a->status / 100 == 2)
 			p->answer = merge_parse(a->body, a->len);

@@ -21,6 +21,11 @@ struct json_object *merge_parse(const char *text, size_t len)
 	return foreign_json_object(text, len, DEPTH_MAX);
 }
 
+size_t merge_values(const char *text, size_t len)
+{
+	return foreign_json_values(text, len);
+}
+
 static struct json_object *member(struct json_object *o, const char *key)
 {
 	struct json_object *value = NULL;

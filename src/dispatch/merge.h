@@ -11,6 +11,7 @@ struct json_object; /* of json-c, whose names are others than ours */
 
 /* An object, or NULL: what came is none. */
 struct json_object *merge_parse(const char *text, size_t len);
+size_t merge_values(const char *text, size_t len); /* in it, at most: what it takes of memory */
 void merge_free(struct json_object *o); /* NULL is fine */
 void merge_write(struct buf *to, struct json_object *o);
 /* A member, taken out and the caller's; NULL: it has none, or null.  And put back, taken. */
