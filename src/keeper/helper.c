@@ -39,7 +39,8 @@ static void helper_free(struct helper *h)
 	loop_unwatch(h->keeper->loop, &h->end);
 	(void)keeper_reap(&h->pidfd, &code, &signal, NULL);
 	if (h->is_proxy && code != 0 && !h->is_told)
-		keeper_say("an egress proxy was lost (status %d, signal %d): made anew when needed",
+		keeper_say(SAY_WARN,
+			   "an egress proxy was lost (status %d, signal %d): made anew when needed",
 			   code, signal);
 	free(h);
 }

@@ -18,22 +18,23 @@ void keeper_say_as(const char *log_format)
 }
 
 /* As server/log.c has them, with the text as it is. */
-static void say_json(const char *text)
+static void say_json(enum keeper_level level, const char *text)
 {
+	static const char *const names[] = { "error", "warn", "info" };
 	auto_buf struct buf line = BUF_INIT(4096);
 	struct json j = { .out = &line };
 	char time[40];
 
 	json_open(&j, NULL, '{');
 	json_string(&j, "time", units_show_now(time));
-	json_string(&j, "level", "warn");
+	json_string(&j, "level", names[level]);
 	json_string(&j, "event", "keeper");
 	json_string(&j, "text", text);
 	json_close(&j);
 	(void)fprintf(stderr, "%s\n", buf_str(&line));
 }
 
-void keeper_say(const char *fmt, ...)
+void keeper_say(enum keeper_level level, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -42,7 +43,7 @@ void keeper_say(const char *fmt, ...)
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (says_json)
-		say_json(text);
+		say_json(level, text);
 	else
 		(void)fprintf(stderr, "vial: keeper: %s\n", text);
 }
@@ -77,7 +78,7 @@ static void serve_files(struct keeper *k, const struct wire_msg *order, const in
 
 static void end_without_limits(struct cell *cell, const struct err *why)
 {
-	keeper_say("a sandbox is ended: %s", why->msg);
+	keeper_say(SAY_ERROR, "a sandbox is ended: %s", why->msg);
 	cell_kill(cell);
 }
 

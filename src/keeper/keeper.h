@@ -63,8 +63,10 @@ struct keeper {
 /* Serve until the loop is stopped; then everything it made is gone.  -1: the server was lost. */
 int keeper_run(struct keeper *k, struct err *e) MUST_USE;
 
-void keeper_say(const char *fmt, ...) PRINTF(1, 2); /* one line for the operator's log */
-void keeper_say_as(const char *log_format);         /* "text", as at first, or "json" */
+enum keeper_level { SAY_ERROR, SAY_WARN, SAY_INFO };
+/* One line for the operator's log. */
+void keeper_say(enum keeper_level level, const char *fmt, ...) PRINTF(2, 3);
+void keeper_say_as(const char *log_format); /* "text", as at first, or "json" */
 /* Tell the server.  One that does not listen is no server: then the loop stops. */
 void keeper_tell(struct keeper *k, const struct wire_msg *msg, const int *fds, size_t count);
 /* ... that there is no such sandbox. */

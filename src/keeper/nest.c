@@ -226,7 +226,8 @@ static bool hear(struct nest *nest, int channel, const char *who, struct order_r
 	}
 	if (e.code == ERR_BUSY)
 		return false;
-	keeper_say("%s: lost its %s: made anew when needed", nest->environment->name, who);
+	keeper_say(SAY_WARN, "%s: lost its %s: made anew when needed", nest->environment->name,
+		   who);
 	nest_free(nest);
 	return false;
 }
@@ -298,7 +299,7 @@ static void start_zygote(struct nest *nest)
 	if (nest->next.channel >= 0)
 		return; /* one is on its way */
 	if (order_zygote(nest, &e) < 0) {
-		keeper_say("%s: %s", nest->environment->name, e.msg);
+		keeper_say(SAY_ERROR, "%s: %s", nest->environment->name, e.msg);
 		zygote_drop(&nest->next);
 		start_failed(nest);
 		return;
@@ -422,7 +423,7 @@ static void zygote_lost(struct zygote *z)
 	if (z->channel < 0)
 		return; /* that was all it was there for, or it is another's place by now */
 	last_words(&why, z);
-	keeper_say("%s", why.msg);
+	keeper_say(SAY_WARN, "%s", why.msg);
 	zygote_give_up(z, &why);
 	if (was_next)
 		start_failed(nest);
@@ -470,7 +471,7 @@ static void zygote_ready(struct nest *nest)
 	struct err ignored;
 
 	if (hear_complaint(text, sizeof(text), &ignored, &nest->next) > 0)
-		keeper_say("%s: %.400s", nest->environment->name, text);
+		keeper_say(SAY_WARN, "%s: %.400s", nest->environment->name, text);
 	if (nest->old.channel >= 0)
 		zygote_give_up(&nest->old, &replaced);
 	if (nest->zygote.unanswered > 0)
@@ -547,7 +548,7 @@ static void got_zygote(struct nest *nest, const struct order_reply *reply, int p
 	struct err e = reply->err;
 
 	if (pidfd < 0) {
-		keeper_say("%s: %s", nest->environment->name, e.msg);
+		keeper_say(SAY_ERROR, "%s: %s", nest->environment->name, e.msg);
 		zygote_drop(z);
 		start_failed(nest);
 		return;
@@ -583,7 +584,7 @@ static void on_nest_end(struct watch *w, uint32_t events)
 	struct nest *nest = holder_of(w, struct nest, end);
 
 	(void)events;
-	keeper_say("%s: its nest died: made anew when needed", nest->environment->name);
+	keeper_say(SAY_WARN, "%s: its nest died: made anew when needed", nest->environment->name);
 	nest_free(nest);
 }
 

@@ -22,11 +22,11 @@ static void tell(struct notice *n)
 
 	if ((fd < 0 && errno != ENOENT) ||
 	    (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))) {
-		keeper_say("%s: cannot be read; the old tokens stay", n->path);
+		keeper_say(SAY_WARN, "%s: cannot be read; the old tokens stay", n->path);
 		return;
 	}
 	if (wire_send(n->keeper->server, &msg, &fd, fd >= 0, &e) < 0)
-		keeper_say("tokens: %s", e.msg);
+		keeper_say(SAY_WARN, "tokens: %s", e.msg);
 }
 
 static void on_change(struct watch *w, uint32_t events)

@@ -201,9 +201,9 @@ static int keep_until_start(struct buf *names, struct reload *r, struct config *
 static void over(struct reload *r, const struct err *failed)
 {
 	if (failed)
-		keeper_say("reload: %s; the old configuration stays", failed->msg);
+		keeper_say(SAY_ERROR, "reload: %s; the old configuration stays", failed->msg);
 	else
-		keeper_say("the configuration was read again");
+		keeper_say(SAY_INFO, "the configuration was read again");
 	notify("READY=1\nSTATUS=%s", failed ? failed->msg : "running");
 	if (r->is_again) {
 		r->is_again = false;
@@ -221,7 +221,7 @@ static int begin(struct reload *r, struct err *e)
 	    tell(r, next, e) < 0)
 		return -1;
 	if (names.len)
-		keeper_say("reload: only a restart changes %s", buf_str(&names));
+		keeper_say(SAY_WARN, "reload: only a restart changes %s", buf_str(&names));
 	r->next = take_ptr(&next);
 	return 0;
 }

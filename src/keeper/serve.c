@@ -212,7 +212,7 @@ static void on_last_moment(struct timer *t)
 {
 	struct serve *s = holder_of(t, struct serve, last_moment);
 
-	keeper_say("the server does not end: it is left behind");
+	keeper_say(SAY_WARN, "the server does not end: it is left behind");
 	loop_stop(s->keeper.loop);
 }
 
@@ -435,7 +435,7 @@ static int watch_tokens(struct serve *s, struct err *e)
 	if (tokens_path(path, s->keeper.host->config, e) < 0)
 		return err_context(e, "tokens");
 	if (notice_open(&s->notice, &s->keeper, path, e) < 0)
-		keeper_say("tokens that are made later will not be noticed: %s", e->msg);
+		keeper_say(SAY_WARN, "tokens that are made later will not be noticed: %s", e->msg);
 	if (tokens_load(&tokens, path, e) < 0)
 		return err_context(e, "tokens");
 	s->has_tokens = tokens->items_count > 0 || config_is_worker(s->keeper.host->config->server);

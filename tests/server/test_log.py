@@ -49,6 +49,7 @@ class Lines(daemon.Case):
         self.daemon.process.send_signal(signal.SIGHUP)
         line = self.one(event="keeper", text="the configuration was read again")
         datetime.datetime.strptime(line["time"], "%Y-%m-%dT%H:%M:%S.%fZ")
+        self.assertEqual(line["level"], "info")
 
     def test_a_trace_that_is_none_is_not_repeated(self):
         for wrong in (TRACE.upper(), TRACE + "-x", TRACE.replace("0af", "000").replace("-b7", "-xx")):
