@@ -20,7 +20,6 @@ struct cases {
 	{                                                                                          \
 		NULL, 0                                                                            \
 	}
-#define auto_cases AUTO(cases_done)
 
 void cases_done(struct cases *c);
 

@@ -133,7 +133,7 @@ static int words_of(struct words *ret, struct json_object *from, const char *nam
 	return 0;
 }
 
-int digest_parse(struct digest *ret, const char *text, struct err *e)
+static int read_digest(struct digest *ret, const char *text, struct err *e)
 {
 	static const char algorithm[] = "sha256:";
 	const char *hex = text + sizeof(algorithm) - 1;
@@ -197,7 +197,7 @@ static int descriptor_of(struct descriptor *ret, struct json_object *from, struc
 	if (!digest || !size || json_object_get_int64(size) < 0)
 		return err_set(e, ERR_INVALID, "a descriptor without digest or size");
 	d.size = (uint64_t)json_object_get_int64(size);
-	if (digest_parse(&d.digest, digest, e) < 0 || name_of(&d, from, e) < 0)
+	if (read_digest(&d.digest, digest, e) < 0 || name_of(&d, from, e) < 0)
 		return -1;
 	if (platform && (copy_text(d.os, sizeof(d.os), platform, "os", e) < 0 ||
 			 copy_text(d.arch, sizeof(d.arch), platform, "architecture", e) < 0))
@@ -350,7 +350,7 @@ static int diffs_of(struct image_config *c, struct json_object *all, struct err 
 	if (!c->diffs)
 		return err_sys(e, "document");
 	for (; c->diff_count < words.count; c->diff_count++)
-		if (digest_parse(&c->diffs[c->diff_count], words.items[c->diff_count], e) < 0)
+		if (read_digest(&c->diffs[c->diff_count], words.items[c->diff_count], e) < 0)
 			return err_context(e, "diff_ids");
 	return 0;
 }

@@ -24,8 +24,6 @@ struct digest {
 	char hex[DIGEST_HEX + 1];
 };
 
-int digest_parse(struct digest *ret, const char *text, struct err *e) MUST_USE;
-
 /* What an index or a manifest says of a blob. */
 struct descriptor {
 	char media[128];

@@ -80,7 +80,7 @@ static void explain_network(struct buf *out, const struct vial_job *job)
 	}
 }
 
-void plan_explain(struct buf *out, const struct plan *plan, const struct vial_job *job)
+static void explain(struct buf *out, const struct plan *plan, const struct vial_job *job)
 {
 	buf_printf(out, "language\n  %s: %s\n", job->runtime->name, plan->tool.tool);
 	explain_words(out, "compile", plan->compile);
@@ -114,7 +114,7 @@ int vial_job_explain(char **ret, struct vial_job *job, struct vial_error *error)
 	    host_check_layers(job->host, job->weak, e) < 0 ||
 	    ids_lease(&lease, &job->host->ids, e) < 0 || plan_make(&plan, job, &lease, e) < 0)
 		return -1;
-	plan_explain(&out, &plan, job);
+	explain(&out, &plan, job);
 	if (!out.data)
 		return err_sys(e, "explain");
 	*ret = take_ptr(&out.data);

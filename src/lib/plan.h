@@ -56,4 +56,3 @@ size_t plan_first_live(const struct plan *plan);
 struct limits plan_compile_limits(const struct runtime *rt, const struct limits *lim);
 
 /* The plan for people: what --explain prints. */
-void plan_explain(struct buf *out, const struct plan *plan, const struct vial_job *job);

@@ -36,17 +36,12 @@ static const char *row_name(const void *list, size_t i)
 	return ((const struct setting_row *)list)[i].key;
 }
 
-const struct setting_row *settings_find(const char *key)
+static const struct setting_row *find_row(const char *key)
 {
 	for (size_t i = 0; i < SETTINGS; i++)
 		if (strcmp(setting_rows[i].key, key) == 0)
 			return &setting_rows[i];
 	return NULL;
-}
-
-const char *settings_nearest(const char *key)
-{
-	return nearest_name(key, row_name, setting_rows, SETTINGS);
 }
 
 /* ---- values ----------------------------------------------------------------------------- */
@@ -301,16 +296,16 @@ void settings_done(struct settings *s)
 int settings_set(struct settings *s, const char *key, const char *text, const char *origin,
 		 struct err *e)
 {
-	const struct setting_row *row = settings_find(key);
+	const struct setting_row *row = find_row(key);
 	char hint[NEAREST_ROOM];
 
 	if (row)
 		return set(s, (size_t)(row - setting_rows), text, origin, e);
 	return err_set(e, ERR_INVALID, "there is no such setting%s",
-		       nearest_hint(hint, settings_nearest(key), ""));
+		       nearest_hint(hint, nearest_name(key, row_name, setting_rows, SETTINGS), ""));
 }
 
-void settings_variable(char ret[64], const struct setting_row *row)
+static void name_variable(char ret[64], const struct setting_row *row)
 {
 	int len = snprintf(ret, 64, "VIAL_%s", row->key);
 
@@ -323,7 +318,7 @@ int settings_environment(struct settings *s, struct err *e)
 	for (size_t i = 0; i < SETTINGS; i++) {
 		char name[64];
 
-		settings_variable(name, &setting_rows[i]);
+		name_variable(name, &setting_rows[i]);
 		const char *text = getenv(name);
 		if (text && text[0] && set(s, i, text, name, e) < 0)
 			return err_context(e, "%s", name);

@@ -80,12 +80,9 @@ void settings_done(struct settings *s);
  */
 int settings_set(struct settings *s, const char *key, const char *text, const char *origin,
 		 struct err *e) MUST_USE;
-const struct setting_row *settings_find(const char *key); /* NULL: no such key */
-const char *settings_nearest(const char *key);            /* NULL: none is near */
 
 /* VIAL_*: each key's own variable. */
 int settings_environment(struct settings *s, struct err *e) MUST_USE;
-void settings_variable(char ret[64], const struct setting_row *row); /* its name */
 
 /* Whether requests are handed on to others here, and whether they come from whoever does that. */
 bool config_is_dispatcher(const struct config_server *server);

@@ -414,7 +414,6 @@ struct terminals {
 };
 
 void terminals_init(struct terminals *all);
-struct terminal *terminals_find(struct terminals *all, uint32_t number);
 void terminals_given(struct terminals *all, uint32_t number, int fd); /* takes it */
 void terminals_ended(struct terminals *all, const struct wire_terminal *ended);
 void terminals_end(struct terminals *all, const struct err *why); /* they are told */

@@ -32,6 +32,16 @@ struct terminal {
 	struct link link;
 };
 
+static struct terminal *find(struct terminals *all, uint32_t number)
+{
+	list_each (&all->list, l) {
+		struct terminal *t = holder_of(l, struct terminal, link);
+		if (t->number == number)
+			return t;
+	}
+	return NULL;
+}
+
 /* ---- its end --------------------------------------------------------------------------- */
 
 static void close_watch(struct loop *loop, struct watch *w)
@@ -128,7 +138,7 @@ static bool read_some(struct terminal *t)
 	struct terminals *all = t->all;
 	uint32_t number = t->number;
 	t->events.on_output(chunk, (size_t)n, t->events.arg);
-	return terminals_find(all, number) == t;
+	return find(all, number) == t;
 }
 
 static void on_master(struct watch *w, uint32_t events)
@@ -141,7 +151,7 @@ static void on_master(struct watch *w, uint32_t events)
 		t->is_full = false;
 		rewatch(t);
 		t->events.on_room(t->events.arg);
-		if (terminals_find(all, number) != t)
+		if (find(all, number) != t)
 			return;
 	}
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
@@ -325,19 +335,9 @@ void terminals_init(struct terminals *all)
 	list_init(&all->list);
 }
 
-struct terminal *terminals_find(struct terminals *all, uint32_t number)
-{
-	list_each (&all->list, l) {
-		struct terminal *t = holder_of(l, struct terminal, link);
-		if (t->number == number)
-			return t;
-	}
-	return NULL;
-}
-
 void terminals_given(struct terminals *all, uint32_t number, int fd)
 {
-	struct terminal *t = terminals_find(all, number);
+	struct terminal *t = find(all, number);
 	struct err e;
 
 	if (!t || t->control.fd >= 0 || t->master.fd >= 0) {
@@ -352,7 +352,7 @@ void terminals_given(struct terminals *all, uint32_t number, int fd)
 /* What it wrote last lies in the terminal still. */
 void terminals_ended(struct terminals *all, const struct wire_terminal *ended)
 {
-	struct terminal *t = terminals_find(all, ended->number);
+	struct terminal *t = find(all, ended->number);
 	struct err e = ended->failed;
 
 	if (!t)
@@ -361,7 +361,7 @@ void terminals_ended(struct terminals *all, const struct wire_terminal *ended)
 	for (int i = 0; t->master.fd >= 0 && !t->is_hung_up && i < READS_AT_END && read_some(t);
 	     i++)
 		;
-	t = terminals_find(all, ended->number);
+	t = find(all, ended->number);
 	if (t)
 		finish(t, ended->exit_code, ended->signal, e.code == ERR_NONE ? NULL : &e);
 }

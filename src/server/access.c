@@ -15,7 +15,8 @@ static int unauthorized(struct failure *f, bool was_said, const char *text)
 	return err_set(&f->err, ERR_DENIED, "%s", text);
 }
 
-bool access_bearer(char ret[TOKEN_TEXT_LEN + 1], const char *authorization)
+/* The token within "Bearer TOKEN", copied; false: it is something else. */
+static bool read_bearer(char ret[TOKEN_TEXT_LEN + 1], const char *authorization)
 {
 	static const char scheme[] = "Bearer";
 	size_t len = strlen(scheme);
@@ -37,7 +38,7 @@ static const struct token *find_token(const struct tenants *t, const struct acce
 		return NULL;
 	if (r->api_key)
 		return tokens_find(t->tokens, r->api_key);
-	return access_bearer(text, r->authorization) ? tokens_find(t->tokens, text) : NULL;
+	return read_bearer(text, r->authorization) ? tokens_find(t->tokens, text) : NULL;
 }
 
 static int check_token(struct access *ret, const struct tenants *t, const struct access_request *r,

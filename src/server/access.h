@@ -32,6 +32,3 @@ struct access {
 /* -1: 401 or 403, with the challenge that goes with it, or 429. */
 int access_check(struct access *ret, struct tenants *tenants, const struct access_request *r,
 		 struct failure *f) MUST_USE;
-
-/* The token within "Bearer TOKEN", copied; false: it is something else. */
-bool access_bearer(char ret[TOKEN_TEXT_LEN + 1], const char *authorization);

@@ -38,7 +38,7 @@ int archive_prepare(sqlite3_stmt **ret, struct archive *a, const char *sql, stru
 	return 0;
 }
 
-int archive_do(struct archive *a, const char *sql, struct err *e)
+static int carry_out(struct archive *a, const char *sql, struct err *e)
 {
 	if (sqlite3_exec(a->db, sql, NULL, NULL, NULL) != SQLITE_OK)
 		return archive_error(a, "history", e);
@@ -100,18 +100,18 @@ static int prepare_tables(struct archive *a, struct err *e)
 {
 	int64_t version = 0;
 
-	if (archive_do(a,
-		       "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
-		       "PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;"
-		       "PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 8388608;"
-		       "PRAGMA trusted_schema = OFF; PRAGMA cache_size = -8192",
-		       e) < 0 ||
+	if (carry_out(a,
+		      "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
+		      "PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;"
+		      "PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 8388608;"
+		      "PRAGMA trusted_schema = OFF; PRAGMA cache_size = -8192",
+		      e) < 0 ||
 	    ask_number(&version, a, "PRAGMA user_version", e) < 0)
 		return -1;
 	if (version > SCHEMA)
 		return err_set(e, ERR_HOST, "it was made by a newer vial");
 	if (version == 0 &&
-	    (archive_begin(a, e) < 0 || archive_do(a, schema, e) < 0 || archive_commit(a, e) < 0)) {
+	    (archive_begin(a, e) < 0 || carry_out(a, schema, e) < 0 || archive_commit(a, e) < 0)) {
 		archive_rollback(a);
 		return -1;
 	}
@@ -212,7 +212,7 @@ uint64_t archive_last_run(const struct archive *a)
 
 int archive_begin(struct archive *a, struct err *e)
 {
-	if (archive_do(a, "BEGIN IMMEDIATE", e) < 0)
+	if (carry_out(a, "BEGIN IMMEDIATE", e) < 0)
 		return -1;
 	a->is_writing = true;
 	return 0;
@@ -235,12 +235,12 @@ static int note_marks(struct archive *a, struct err *e)
 		       "INSERT OR REPLACE INTO marks VALUES ('seq', %" PRIu64 "), ('run', %" PRIu64
 		       ")",
 		       a->last, a->last_run);
-	return archive_do(a, sql, e);
+	return carry_out(a, sql, e);
 }
 
 int archive_commit(struct archive *a, struct err *e)
 {
-	if ((a->last != a->committed && note_marks(a, e) < 0) || archive_do(a, "COMMIT", e) < 0)
+	if ((a->last != a->committed && note_marks(a, e) < 0) || carry_out(a, "COMMIT", e) < 0)
 		return -1;
 	a->is_writing = false;
 	a->committed = a->last;
@@ -351,7 +351,7 @@ static int delete_oldest(struct archive *a, int64_t ended_before, struct err *e)
 		       "DELETE FROM runs WHERE seq IN (SELECT seq FROM runs ORDER BY seq LIMIT %d)"
 		       " AND ended < %" PRId64,
 		       TRIM_ROWS, ended_before);
-	return archive_do(a, sql, e);
+	return carry_out(a, sql, e);
 }
 
 static int forget_usage(struct archive *a, int64_t now_ms, struct err *e)
@@ -360,7 +360,7 @@ static int forget_usage(struct archive *a, int64_t now_ms, struct err *e)
 
 	(void)snprintf(sql, sizeof(sql), "DELETE FROM usage WHERE day < %" PRId64,
 		       now_ms / 86400000 - USAGE_DAYS);
-	return archive_do(a, sql, e);
+	return carry_out(a, sql, e);
 }
 
 /* To the file system, once for all that was let go of. */
@@ -368,7 +368,7 @@ static int give_back(struct archive *a, struct err *e)
 {
 	if (!a->has_trimmed)
 		return 0;
-	if (archive_do(a, "PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE)", e) < 0)
+	if (carry_out(a, "PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE)", e) < 0)
 		return -1;
 	a->has_trimmed = false;
 	return 0;

@@ -22,4 +22,3 @@ DEFINE_CLEANUP(sqlite3_stmt *, sqlite3_finalize)
 /* What SQLite says is wrong; returns -1. */
 int archive_error(struct archive *a, const char *what, struct err *e);
 int archive_prepare(sqlite3_stmt **ret, struct archive *a, const char *sql, struct err *e) MUST_USE;
-int archive_do(struct archive *a, const char *sql, struct err *e) MUST_USE;

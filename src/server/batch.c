@@ -24,9 +24,9 @@
 #include <string.h>
 
 enum {
-	HELD_MAX = 64 << 20,   /* bytes of entries until the answer is made; */
-	ENTRY_MAX = 512 << 20, /* of one, before it is known not to fit there */
-	SMALL_MAX = 16 << 10,  /* one without its result */
+	HELD_MAX = 64 << 20,         /* bytes of entries until the answer is made; */
+	BATCH_ENTRY_MAX = 512 << 20, /* of one, before it is known not to fit there */
+	SMALL_MAX = 16 << 10,        /* one without its result */
 	SUMMARY_MAX = 4096,
 };
 
@@ -179,7 +179,7 @@ static void cancel_behind(struct batch *b, size_t last);
 static void send_entry(struct batch *b, const struct fared *how)
 {
 	for (int cut = 0; cut < 2; cut++) {
-		auto_buf struct buf line = BUF_INIT(cut ? SMALL_MAX : ENTRY_MAX);
+		auto_buf struct buf line = BUF_INIT(cut ? SMALL_MAX : BATCH_ENTRY_MAX);
 		struct json j = { .out = &line };
 
 		event_begin(&j, &b->stream, "run");

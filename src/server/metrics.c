@@ -542,7 +542,7 @@ static bool is_of_every_server(const char *name)
 	return false;
 }
 
-void metrics_write(struct buf *out, const struct server *s)
+static void write_page(struct buf *out, const struct server *s)
 {
 	struct page p = { .out = out, .server = s, .m = s->metrics, .http = http_state(s->http) };
 	struct err ignored; /* zeros, then */
@@ -566,7 +566,7 @@ void metrics_get(struct exchange *x, void *arg)
 	auto_buf struct buf text = BUF_INIT(4 << 20);
 	struct failure f = { .status = 0 };
 
-	metrics_write(&text, arg);
+	write_page(&text, arg);
 	if (text.dropped) {
 		(void)err_set(&f.err, ERR_SYS, "no memory for the answer");
 		exchange_fail(x, &f);

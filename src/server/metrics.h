@@ -18,6 +18,3 @@ void metrics_free(struct metrics *m); /* NULL is fine */
 
 void metrics_note_run(struct metrics *m, const struct record *r);
 void metrics_note_exchange(struct metrics *m, const struct exchange_end *end);
-
-/* The whole page. */
-void metrics_write(struct buf *out, const struct server *s);

@@ -40,7 +40,6 @@ struct server {
 	int self; /* what the kernel says of this process: self.h */
 	uint64_t start_us;
 	uint64_t heartbeat_ms; /* of streams in which nothing happens */
-	uint64_t ended[OUTCOME_COUNT]; /* runs and steps, by outcome */
 	bool is_draining;
 	bool (*is_ready)(const struct server *s);
 	void (*write_metrics)(struct buf *out, const struct server *s); /* more of them; or NULL */

@@ -101,6 +101,8 @@ void session_drop(struct session *s)
 	live_end(in->live, !running_step(s));
 }
 
+static void refuse_all(struct session *s, const struct failure *f);
+
 /* It broke the rules, or the promise to be there in time. */
 static void condemn(struct session *s, const char *reason)
 {
@@ -116,7 +118,7 @@ static void condemn(struct session *s, const char *reason)
 	if (was_ready)
 		return;
 	(void)err_set(&f.err, ERR_SYS, "the interpreter did not start: %s", reason);
-	session_refuse(s, &f);
+	refuse_all(s, &f);
 }
 
 static void answer_waiters(struct session *s);
@@ -239,7 +241,7 @@ static void on_end(const struct live_end *end, const struct err *e, void *arg)
 		f.err = *e;
 	else
 		(void)err_set(&f.err, ERR_SYS, "the interpreter ended before it was ready");
-	session_refuse(s, &f);
+	refuse_all(s, &f);
 }
 
 static int start_interpreter(struct session *s, struct failure *f)
@@ -281,7 +283,7 @@ void session_start(struct session *s)
 	struct failure f = { .status = 0 };
 
 	if (!s->interpreter && start_interpreter(s, &f) < 0)
-		session_refuse(s, &f);
+		refuse_all(s, &f);
 }
 
 static void on_starting(struct timer *t)
@@ -292,7 +294,7 @@ static void on_starting(struct timer *t)
 	session_drop(s);
 	(void)err_set(&f.err, ERR_BUSY, "no interpreter was ready within %u seconds",
 		      START_MAX_US / 1000000);
-	session_refuse(s, &f);
+	refuse_all(s, &f);
 }
 
 /* ---- its queue ------------------------------------------------------------------------- */
@@ -323,7 +325,7 @@ static void fail_steps(struct session *s, const struct failure *f)
 		step_fail(TAILQ_FIRST(&s->steps), f);
 }
 
-void session_refuse(struct session *s, const struct failure *f)
+static void refuse_all(struct session *s, const struct failure *f)
 {
 	fail_waiters(s, f);
 	fail_steps(s, f);

@@ -158,7 +158,6 @@ void session_await(struct session *s, struct waiter *w);
 /* These may end the session, if it has never begun: it is not to be touched after them. */
 void session_start(struct session *s); /* bring it an interpreter, if it has none */
 void session_next(struct session *s);  /* the next step, if it can begin */
-void session_refuse(struct session *s, const struct failure *f); /* all that waits */
 
 void session_drop(struct session *s); /* end its interpreter, and forget it */
 void session_forget_early(struct session *s); /* what was printed while no step ran */

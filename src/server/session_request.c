@@ -126,27 +126,44 @@ static int read_rewind(struct session_options *o, struct slice value, struct fai
 	return 0;
 }
 
+enum session_member {
+	SESSION_IDLE_TIMEOUT,
+	SESSION_LIFETIME,
+	SESSION_MAX_EPISODES,
+	SESSION_POLICY,
+	SESSION_REWIND,
+	SESSION_MEMBERS
+};
+
 int session_options_read(struct session_options *ret, char *body, size_t len, struct failure *f)
 {
-	/* The rest has been judged by request_parse(). */
-	static const char *const names[] = { "idle_timeout", "lifetime", "max_episodes",
-					     "policy",       "language", "environment",
-					     "files",        "env",      "limits",
-					     "allow_hosts",  "rewind",   NULL };
+	static const char *const names[] = {
+		[SESSION_IDLE_TIMEOUT] = "idle_timeout",
+		[SESSION_LIFETIME] = "lifetime",
+		[SESSION_MAX_EPISODES] = "max_episodes",
+		[SESSION_POLICY] = "policy",
+		[SESSION_REWIND] = "rewind",
+		/* The rest has been judged by request_parse(). */
+		[SESSION_MEMBERS] = "language", "environment", "files", "env", "limits",
+		"allow_hosts", NULL
+	};
 	struct session_options o = { .idle_ms = ret->idle_ms,
 				     .lifetime_ms = ret->lifetime_ms,
 				     .policy = BUF_INIT(len) };
 	struct slice all[MEMBERS_MAX];
 
 	if (read_object(all, names, NULL, body, len, f) < 0 ||
-	    read_duration(&o.idle_ms, all[0], LIFETIME_MAX_MS, names[0], f) < 0 ||
-	    read_duration(&o.lifetime_ms, all[1], LIFETIME_MAX_MS, names[1], f) < 0 ||
-	    read_count(&o.episodes_max, all[2], 0, EPISODES_MAX, names[2], f) < 0 ||
-	    check_policy(all[3], f) < 0 ||
-	    read_rewind(&o, all[10], f) < 0)
+	    read_duration(&o.idle_ms, all[SESSION_IDLE_TIMEOUT], LIFETIME_MAX_MS,
+			  names[SESSION_IDLE_TIMEOUT], f) < 0 ||
+	    read_duration(&o.lifetime_ms, all[SESSION_LIFETIME], LIFETIME_MAX_MS,
+			  names[SESSION_LIFETIME], f) < 0 ||
+	    read_count(&o.episodes_max, all[SESSION_MAX_EPISODES], 0, EPISODES_MAX,
+		       names[SESSION_MAX_EPISODES], f) < 0 ||
+	    check_policy(all[SESSION_POLICY], f) < 0 ||
+	    read_rewind(&o, all[SESSION_REWIND], f) < 0)
 		return -1;
-	if (is_there(all[3]))
-		buf_add(&o.policy, all[3].at, all[3].len);
+	if (is_there(all[SESSION_POLICY]))
+		buf_add(&o.policy, all[SESSION_POLICY].at, all[SESSION_POLICY].len);
 	*ret = o;
 	return 0;
 }
