@@ -326,6 +326,12 @@ class Policy:
 
     def _rows(self, rows, key):
         """Those at or above the threshold: name to (severity, description)."""
+        for row in rows:
+            missing = [name for name in (key, "severity", "description")
+                       if not isinstance(row, dict) or name not in row]
+            if missing:
+                raise ValueError("each entry of a policy's modules, uses and patterns has %s, severity and "
+                                 "description: %.100r has no %s" % (key, row, missing[0]))
         levels = [(row, level_of(row["severity"])) for row in rows]
         return {row[key]: (LEVELS[level], row["description"]) for row, level in levels
                 if self.threshold > 0 and level >= self.threshold}
@@ -439,6 +445,8 @@ PATHS = frozenset("""open os.listdir os.scandir os.mkdir os.rename os.remove os.
     os.removexattr os.chflags glob.glob shutil.rmtree sqlite3.connect""".split())
 PROCESSES = frozenset("""subprocess.Popen os.system os.exec os.fork os.forkpty os.posix_spawn os.spawn
     os.startfile pty.spawn""".split())
+# What makes a file, and no event.
+MAKERS = ("mkfifo", "mknod")
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 EACCES, EPERM = 13, 1
 
@@ -485,6 +493,7 @@ class Guard:
         if self.policy is not None and not self._has_hook \
                 and not (self.policy.files and self.policy.processes):
             sys.addaudithook(self._audit)  # for ever
+            self._guard_makers()
             self._has_hook = True
 
     def check(self, code, name):
@@ -539,6 +548,20 @@ class Guard:
         return self._reload(module)
 
     # ---- files and processes ----
+
+    def _guard_makers(self):
+        for name in MAKERS:
+            guarded = self._guarded_maker(getattr(os, name))
+            for module in (os, sys.modules["posix"]):
+                setattr(module, name, guarded)
+
+    def _guarded_maker(self, make):
+        def guarded(path, *args, **more):
+            self._audit("open", (path, "w", 0))
+            return make(path, *args, **more)
+        for member in ("__name__", "__qualname__", "__doc__", "__module__"):
+            setattr(guarded, member, getattr(make, member, None))
+        return guarded
 
     def _audit(self, event, args):
         policy = self.policy
