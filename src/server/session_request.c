@@ -371,28 +371,46 @@ void step_request_done(struct step_request *r)
 
 /* ---- the rest -------------------------------------------------------------------------- */
 
-static int read_error(struct slice ret[2], struct slice error, struct failure *f)
+enum { ERROR_TYPE, ERROR_MESSAGE, ERROR_BASE, ERROR_MEMBERS };
+
+static const char *const error_names[] = { "type", "message", "base" };
+
+static int read_error(struct slice ret[ERROR_MEMBERS], struct slice error, struct failure *f)
 {
 	struct slice_item item;
+	char field[32];
 
 	for (size_t at = 0; slice_next(&item, &at, error);) {
-		bool is_type = slice_is(item.key, "type");
-		if (!is_type && !slice_is(item.key, "message"))
-			return failure_at(f, "error", "has type and message, and nothing else");
+		int i = 0;
+		while (i < ERROR_MEMBERS && !slice_is(item.key, error_names[i]))
+			i++;
+		if (i == ERROR_MEMBERS)
+			return failure_at(f, "error",
+					  "has type, message and base, and nothing else");
+		(void)snprintf(field, sizeof(field), "error.%s", error_names[i]);
 		if (slice_kind(item.value) != '"')
-			return failure_at(f, is_type ? "error.type" : "error.message",
-					  "must be a string");
-		ret[is_type ? 0 : 1] = item.value;
+			return failure_at(f, field, "must be a string");
+		ret[i] = item.value;
 	}
-	if (!ret[0].at)
+	if (!ret[ERROR_TYPE].at)
 		return failure_at(f, "error.type", "must be given");
 	return 0;
+}
+
+static void write_error(struct json *j, const struct slice error[ERROR_MEMBERS])
+{
+	for (int i = 0; i < ERROR_MEMBERS; i++) {
+		if (error[i].at)
+			json_raw(j, error_names[i], error[i].at, error[i].len);
+		else if (i == ERROR_MESSAGE)
+			json_string(j, error_names[i], "");
+	}
 }
 
 int call_answer_read(struct buf *message, uint64_t call, char *body, size_t len, struct failure *f)
 {
 	static const char *const names[] = { "value", "error", NULL };
-	struct slice all[MEMBERS_MAX], error[2] = { { NULL, 0 } };
+	struct slice all[MEMBERS_MAX], error[ERROR_MEMBERS] = { { NULL, 0 } };
 	struct json j = { .out = message };
 
 	if (read_object(all, names, "there are value and error", body, len, f) < 0 ||
@@ -405,17 +423,12 @@ int call_answer_read(struct buf *message, uint64_t call, char *body, size_t len,
 	if (is_there(all[1]) && read_error(error, all[1], f) < 0)
 		return -1;
 	json_open(&j, NULL, '{');
-	json_string(&j, "op", error[0].at ? "raise" : "return");
+	json_string(&j, "op", error[ERROR_TYPE].at ? "raise" : "return");
 	json_int(&j, "call", (int64_t)call);
-	if (error[0].at) {
-		json_raw(&j, "type", error[0].at, error[0].len);
-		if (error[1].at)
-			json_raw(&j, "message", error[1].at, error[1].len);
-		else
-			json_string(&j, "message", "");
-	} else {
+	if (error[ERROR_TYPE].at)
+		write_error(&j, error);
+	else
 		json_raw(&j, "value", all[0].at, all[0].len);
-	}
 	json_close(&j);
 	buf_add_char(message, '\n');
 	if (message->dropped)

@@ -193,8 +193,9 @@ def answer(call, handler):
         value = handler(*call["args"], **call["kwargs"])
         return {"op": "return", "call": call["call"], "value": value}
     except Exception as why:
+        base = next(kind for kind in type(why).__mro__ if kind.__module__ == "builtins")
         return {"op": "raise", "call": call["call"], "type": type(why).__name__,
-                "message": str(why)}
+                "message": str(why), "base": base.__name__}
 
 
 class Case(unittest.TestCase):

@@ -607,6 +607,20 @@ class Callbacks(Case):
         self.assertEqual(self.failure("fail('UnicodeDecodeError', 'x')", handlers=handlers),
                          "CallbackError: UnicodeDecodeError: x")
 
+    def test_what_they_raise_of_their_own(self):
+        def fail(name):
+            raise {"Mine": type("Mine", (ValueError,), {}), "Deep": type("Deep", (type("X", (KeyError,), {}),), {}),
+                   "Text": type("Text", (UnicodeDecodeError,), {"__init__": lambda self, *_: None}),
+                   "Exit": type("Exit", (Exception,), {})}[name]("x")
+        handlers = {"fail": fail}
+        self.assertEqual(self.failure("fail('Mine')", handlers=handlers), "Mine: x")
+        self.assertEqual(self.value("try: fail('Mine')\nexcept ValueError as e: r = [str(e), type(e).__name__]\nr",
+                                    handlers=handlers), ["x", "Mine"])
+        self.assertEqual(self.value("try: fail('Deep')\nexcept LookupError as e: r = type(e).__name__\nr",
+                                    handlers=handlers), "Deep")
+        self.assertEqual(self.failure("fail('Text')", handlers=handlers).split(":")[0], "CallbackError")
+        self.assertEqual(self.failure("fail('Exit')", handlers=handlers), "CallbackError: Exit: x")
+
     def test_limits(self):
         step = self.run_step("for i in range(5): add(i)", handlers=self.HANDLERS, calls_max=3)
         self.assertEqual(step.result["exception"]["type"], "RuntimeError")
@@ -669,7 +683,10 @@ class Policies(Case):
         for policy, why in (({"block": ["os"], "threshold": "x"}, "Invalid security_threshold: x."),
                             ({"profile": "nope"}, "there is no profile 'nope'"), ({"blok": ["os"]}, "no 'blok'"),
                             ({"block": "os"}, "'block' cannot be 'os'"), ({"block": [1]}, "'block' cannot be [1]"),
-                            ({"modules": [{"name": "os"}]}, "KeyError: 'severity'"),
+                            ({"modules": [{"name": "os"}]}, "has no severity"),
+                            ({"patterns": [{"pattern": "x", "description": ""}]},
+                             "has pattern, severity and description: {'pattern': 'x', 'description': ''} has no severity"),
+                            ({"uses": ["eval"]}, "'eval' has no name"),
                             ({"patterns": [{"pattern": "(", "description": "", "severity": "LOW"}]}, "error: missing )")):
             with self.subTest(policy=policy):
                 for more in ({"policy": policy}, {}):
@@ -722,6 +739,7 @@ class Policies(Case):
                      "open('new', 'w')", "import pathlib\npathlib.Path('mine').read_text()",
                      "import os\nos.listdir('/')", "import os\nos.remove('mine')",
                      "import os\nos.mkdir('d')", "import sqlite3\nsqlite3.connect('x.db')",
+                     "import os\nos.mkfifo('p')", "import os\nos.mknod('n')", "import posix\nposix.mkfifo(path='p')",
                      "open(b'/etc/passwd')", "import tempfile\ntempfile.TemporaryFile()"):
             with self.subTest(code):
                 told = self.run_step(code).result["exception"]
@@ -729,8 +747,10 @@ class Policies(Case):
                     ("FileNotFoundError",) if "tempfile" in code else ()))
         self.assertEqual(self.failure("open('/etc/passwd')"),
                          "PermissionError: [Errno 13] Permission denied: '/etc/passwd'")
+        self.assertEqual(self.failure("import os\nos.mkfifo('p')"), self.failure("import os\nos.mkdir('p')"))
         self.assertEqual(self.value("import wave, xml.dom.minidom, sqlite3\nsqlite3.connect(':memory:')\n1"), 1)
         self.assertEqual(self.value("import os\nos.listdir('.')", policy=None), ["mine"])
+        self.assertEqual(self.value("os.mkfifo('p', mode=0o600)\nos.unlink('p')\nos.mkfifo.__name__"), "mkfifo")
 
     def test_no_processes(self):
         self.run_step("import os, subprocess, multiprocessing", policy={"processes": False})

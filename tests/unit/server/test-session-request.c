@@ -146,8 +146,13 @@ TEST(an_answer_becomes_a_message)
 	CHECK_INT(read_answer(&p, "{\"error\":{\"type\":\"E\",\"message\":\"m\\n\"}}"), 0);
 	CHECK_STR(buf_str(&p.message),
 		  "{\"op\":\"raise\",\"call\":7,\"type\":\"E\",\"message\":\"m\\n\"}\n");
+	CHECK_INT(read_answer(&p, "{\"error\":{\"base\":\"ValueError\",\"type\":\"E\"}}"), 0);
+	CHECK_STR(buf_str(&p.message), "{\"op\":\"raise\",\"call\":7,\"type\":\"E\","
+				       "\"message\":\"\",\"base\":\"ValueError\"}\n");
 	CHECK_INT(read_answer(&p, "{\"error\":{\"type\":\"E\"},\"value\":null}"), 0);
 	CHECK_INT(read_answer(&p, "{}"), -1);
 	CHECK_INT(read_answer(&p, "{\"error\":{\"type\":\"E\",\"x\":1}}"), -1);
+	CHECK_INT(read_answer(&p, "{\"error\":{\"type\":\"E\",\"base\":1}}"), -1);
+	CHECK_STR(p.f.field, "error.base");
 	CHECK_INT(read_answer(&p, "{\"error\":\"E\"}"), -1);
 }

@@ -20,6 +20,8 @@ from .values import Inexact, clean, to_json
 EXCEPTIONS = {name: kind for name, kind in vars(builtins).items()
               if isinstance(kind, type) and issubclass(kind, Exception)}
 
+BASES = {name: kind for name, kind in EXCEPTIONS.items() if kind is not Exception}  # which all have
+
 
 class CallbackError(Exception):
     """A callback failed with an exception that Python does not have."""
@@ -75,8 +77,11 @@ def settle_future(future, answer):
 def to_exception(answer):
     name, message = str(answer.get("type")), str(answer.get("message"))
     try:
-        return EXCEPTIONS[name](message)
-    except (KeyError, TypeError):  # not Python's, or not made of one text
+        if name in EXCEPTIONS:
+            return EXCEPTIONS[name](message)
+        # A class of the caller's own: its name, on top of what Python has of it.
+        return type(name, (BASES[answer.get("base")],), {"__module__": "builtins"})(message)
+    except (KeyError, TypeError, ValueError):  # not Python's, or not made of one text; or no name
         return CallbackError("%s: %s" % (name, message))
 
 
