@@ -2,6 +2,7 @@
  * afresh - an interpreter that was warm starts over, in the sandbox it has.
  */
 #include "base/buf.h"
+#include "base/odd.h"
 #include "guest/call.h"
 #include "guest/go.h"
 
@@ -32,6 +33,17 @@ static char *pass_session(void)
 	return driver;
 }
 
+static char *name_for_argv(char *name)
+{
+	char *longer = NULL;
+
+	if (!is_odd(name))
+		return name;
+	if (asprintf(&longer, "./%s", name) < 0)
+		fail("out of memory");
+	return longer;
+}
+
 _Noreturn void start_afresh(void)
 {
 	static char *argv[ARGS_MAX + 1];
@@ -54,7 +66,7 @@ _Noreturn void start_afresh(void)
 		argv[program] = pass_session();
 	for (char *at = words.data; at && at < words.data + words.len; at += strlen(at) + 1) {
 		if (*at == GO_NAME)
-			argv[program] = at + 1;
+			argv[program] = name_for_argv(at + 1);
 		else if (*at == GO_ARG && count < ARGS_MAX)
 			argv[count++] = at + 1;
 		else if (*at == GO_ENV && putenv(at + 1) != 0)

@@ -1,6 +1,7 @@
 /*
  * python_name - the program under its own name.
  */
+#include "base/odd.h"
 #include "guest/call.h"
 #include "guest/go.h"
 #include "guest/python.h"
@@ -125,7 +126,8 @@ int python_told(bool has_words, bool is_session, unsigned file_count)
 	if (n > 1 && words[0] == GO_NAME) { /* it is the first, if there is one */
 		words[n] = '\0';
 		program = words + 1;
-		told |= set_name(program) ? CALL_RENAMED : 0;
+		/* An odd one is another in sys.argv: it is started afresh. */
+		told |= !is_odd(program) && set_name(program) ? CALL_RENAMED : 0;
 	}
 	/* Another name may be that of one of its own modules; the usual one is not. */
 	bool is_alone = file_count == 1 && program == named.usual;

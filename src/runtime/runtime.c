@@ -1,6 +1,7 @@
 #include "runtime/runtime.h"
 
 #include "base/nearest.h"
+#include "base/odd.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -187,17 +188,6 @@ static uint64_t heap_mb(uint64_t memory_mb)
 	uint64_t rest = memory_mb / 4 > 64 ? memory_mb / 4 : 64;
 
 	return memory_mb > rest + 16 ? memory_mb - rest : 16;
-}
-
-/*
- * A file named "-c", "@x" or "inspect" is still a file.  Ordinary names are
- * passed as they are: programs print them.
- */
-static bool is_odd(const char *source)
-{
-	unsigned char c = (unsigned char)source[0];
-
-	return !(isalnum(c) || c == '_' || c == '/' || c >= 0x80) || !strchr(source, '.');
 }
 
 static const char *value_of(char variable, const struct template_vars *vars)
