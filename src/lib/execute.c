@@ -6,6 +6,7 @@
 #include "lib/outlet.h"
 #include "lib/result.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -67,6 +68,14 @@ static int check_layers(const struct execution *x, struct err *e)
 	return host_check_layers(x->host, x->job->weak, e);
 }
 
+/* Whoever named the files is told what is wrong with their names. */
+static int put_failed(const char *name, struct err *e)
+{
+	if (e->code == ERR_SYS && (e->sys == ENOTDIR || e->sys == EISDIR || e->sys == ELOOP))
+		(void)err_set(e, ERR_INVALID, "%.100s: another file is in its way", name);
+	return -1;
+}
+
 static int put_files(struct execution *x, struct err *e)
 {
 	const struct vial_job *job = x->job;
@@ -79,7 +88,7 @@ static int put_files(struct execution *x, struct err *e)
 		int failed = f->bytes ? workspace_put(&x->workspace, f->name, f->bytes, f->len, e)
 				      : workspace_put_fd(&x->workspace, f->name, f->host_fd, e);
 		if (failed < 0)
-			return -1;
+			return put_failed(f->name, e);
 	}
 	workspace_mark(&x->mark);
 	return 0;
