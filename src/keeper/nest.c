@@ -352,7 +352,7 @@ void nest_kill_maker(struct nest *nest, uint32_t zygote)
 
 	if (pidfd < 0)
 		return; /* it is dead already, and whoever waits for it has been told */
-	keeper_say("%s: its %s does not answer: killed", nest->environment->name,
+	keeper_say(SAY_WARN, "%s: its %s does not answer: killed", nest->environment->name,
 		   zygote ? "warm interpreter" : "stem");
 	if (zygote)
 		z->is_ready = false; /* whoever comes waits for the next one */

@@ -61,6 +61,8 @@ void vial_close(struct vial *host)
 	ids_close(&host->ids);
 	free(host->reach);
 	config_free(host->config);
+	if (host->locale)
+		freelocale(host->locale);
 	free(host);
 }
 
@@ -101,6 +103,16 @@ int host_cgroups(struct cgroup_host **ret, struct vial *host, struct err *e)
 			cgroup_sweep(host->cgroups, ids_claim, &host->ids);
 	}
 	*ret = host->cgroups;
+	(void)pthread_mutex_unlock(&host->lock);
+	return found;
+}
+
+locale_t host_locale(struct vial *host)
+{
+	(void)pthread_mutex_lock(&host->lock);
+	if (!host->locale)
+		host->locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	locale_t found = host->locale;
 	(void)pthread_mutex_unlock(&host->lock);
 	return found;
 }

@@ -11,6 +11,7 @@
 #include "runtime/runtime.h"
 #include "vial/vial.h"
 
+#include <locale.h>
 #include <pthread.h>
 
 enum { HOST_LANGUAGES_MAX = 64 };
@@ -32,7 +33,8 @@ struct vial {
 	struct reach *reach;  /* likewise, of hosts */
 	struct ids ids;
 	struct cgroup_host *cgroups; /* NULL until host_cgroups() was asked */
-	pthread_mutex_t lock;        /* of the line above, and of the tier */
+	locale_t locale;             /* 0 until host_locale() was asked */
+	pthread_mutex_t lock;        /* of the lines above, and of the tier */
 	int landlock_abi;
 	bool has_seccomp;
 	char cache_root[256];
@@ -49,6 +51,11 @@ struct vial {
  * a run can do it while its sandbox is being made.  What killed keepers left is removed on the way.
  */
 int host_cgroups(struct cgroup_host **ret, struct vial *host, struct err *e) MUST_USE;
+
+/* In which names are UTF-8, whatever that of the process is; 0: there is none.  Made by the first
+ * who asks: it reads a file, which costs as much as a small run's files, and a daemon must do it
+ * before it gives that up. */
+locale_t host_locale(struct vial *host);
 
 /* Refuse what this host cannot enforce, unless `weak` names it. */
 int host_check_layers(struct vial *host, unsigned weak, struct err *e) MUST_USE;

@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 
 #include <fnmatch.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,6 +145,17 @@ static void add_file(struct file_list *l, const char *path, uint64_t size)
 	l->files[l->count++] = (struct vial_file){ .path = copy, .size = size };
 }
 
+/* '?' stands for a character, not for a byte. */
+static bool matches(const struct vial_job *job, const char *pattern, const char *path, int flags)
+{
+	locale_t ours = host_locale(job->host), before = ours ? uselocale(ours) : NULL;
+	bool does = fnmatch(pattern, path, flags) == 0;
+
+	if (ours)
+		(void)uselocale(before);
+	return does;
+}
+
 static bool is_export(const struct vial_job *job, const struct workspace_entry *entry)
 {
 	if (job->keep_bytes && entry->changed)
@@ -153,7 +165,7 @@ static bool is_export(const struct vial_job *job, const struct workspace_entry *
 		/* A pattern is a name first: "[Video] a.pptx" is a file. */
 		if (strcmp(pattern, entry->path) == 0)
 			return true;
-		if (entry->changed && fnmatch(pattern, entry->path, FNM_PATHNAME | FNM_PERIOD) == 0)
+		if (entry->changed && matches(job, pattern, entry->path, FNM_PATHNAME | FNM_PERIOD))
 			return true;
 	}
 	return false;
@@ -201,7 +213,7 @@ static void add_missing(struct file_list *l, const struct vial_job *job)
 		for (size_t k = 0; k < l->count && !found; k++)
 			found = strcmp(pattern, l->files[k].path) == 0 ||
 				(!job->keep_bytes &&
-				 fnmatch(pattern, l->files[k].path, FNM_PATHNAME) == 0);
+				 matches(job, pattern, l->files[k].path, FNM_PATHNAME));
 		if (!found)
 			add_file(l, pattern, 0);
 	}

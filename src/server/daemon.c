@@ -211,6 +211,7 @@ static int open_host(struct process *p, const struct daemon_words *w, struct err
 		*e = *err_of(&error);
 		return -1;
 	}
+	(void)host_locale(p->server.host); /* now, for later its file is out of reach */
 	p->server.host->is_bare = p->server.host->tier_known = w->is_bare;
 	p->setup = (struct setup){ .server = &p->server, .watch.fd = SETTINGS_FD };
 	if (setup_first(&p->setup, e) < 0 || reach_bound_others(p->server.host->reach, e) < 0)

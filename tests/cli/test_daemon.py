@@ -492,6 +492,37 @@ class SameResult(WithDaemon):
         self.assertEqual(results[0], results[1])
         self.assertEqual(len(results[0]["exports"]), 3)
 
+    def test_a_file_in_the_way_of_another(self):
+        self.put("f", "x")
+        for way in ("--daemon", "--no-daemon"):
+            for names in (("a", "a/b"), ("a/b", "a")):
+                with self.subTest(way=way, names=names):
+                    self.assert_usage(self.code("sh", "ls", way, *(word for name in names for word in (
+                        "--file", name + "=f"))), names[1] + ": another file is in its way")
+
+    def test_odd_names_of_programs(self):
+        programs = {"py": "import sys\nprint(sys.argv, __file__, sys.path[0])\n1 / 0\n",
+                    "rb": "p $0, __FILE__, ARGV\nraise 'x'\n", "js": "console.log(process.argv); f()\n", "sh": "echo $0 $@\n"}
+        here = cli.languages()
+        for end, language in (("py", "python"), ("rb", "ruby"), ("js", "javascript"), ("sh", "sh")):
+            for name in ("[x].", "-y.", "+z.", "@a.", ".b.", "a b."):
+                with self.subTest(name + end):
+                    if language not in here:
+                        self.skipTest(language + " is not installed")
+                    self.put(name + end, programs[end])
+                    there, local = (self.vial("run", way, "--", "./" + name + end, "one")
+                                    for way in ("--daemon", "--no-daemon"))
+                    self.assertIn("one", there.stdout)
+                    self.assertEqual((there.returncode, there.stdout, there.stderr),
+                                     (local.returncode, local.stdout, local.stderr))
+
+    def test_a_pattern_is_of_characters(self):
+        for way in ("--daemon", "--no-daemon"):
+            to = self.path(way)
+            self.assert_ok(self.code("python", "for name in ('é.md', 'ab.md', 'c.md'): open(name, 'w')", way,
+                                     "--export", "?.md", "--export-to", to, env={**os.environ, "LC_ALL": "C"}), "")
+            self.assertEqual(sorted(os.listdir(to)), ["c.md", "é.md"])
+
     def test_an_export_is_saved_under_any_name(self):
         for way in ("--daemon", "--no-daemon"):
             done = self.code("python", r"open(b'a\xff', 'w').write('x'); open('n\n', 'w')", way,
