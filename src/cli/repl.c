@@ -177,14 +177,15 @@ static int serve_one(struct repl *r, struct err *e)
 
 		if (is_empty && text.len == 0)
 			return 1;
-		in_block = in_block || opens_block(r, line, len);
 		buf_add(&text, line, len);
 		buf_add_char(&text, '\n');
 		if (text.dropped)
 			return err_set(e, ERR_LIMIT, "more than 16 MiB were typed");
 		if (in_block && !is_empty)
 			continue;
+		bool opens = opens_block(r, line, len);
 		int done = try(r, &text, is_empty && in_block, e);
+		in_block = in_block || (done == 0 && opens); /* and is not wrong already */
 		if (done != 0) {
 			text.data[text.len - 1] = '\0';
 			editor_remember(r->editor, buf_str(&text));
