@@ -132,14 +132,7 @@ static int shake_hands(struct attached *a, const char *id, struct err *e)
 	const char *end = NULL;
 	int status = 0;
 
-	if (daemon_open(&a->daemon, e) < 0) {
-		if (e->code == ERR_GONE) {
-			e->code = ERR_HOST; /* nothing is wrong with what the user said */
-			(void)err_context(e, "no daemon is running here (vial serve)");
-		}
-		return -1;
-	}
-	if (ask(a, id, e) < 0)
+	if (daemon_reach(&a->daemon, e) < 0 || ask(a, id, e) < 0)
 		return -1;
 	while (!end) {
 		if (receive(a, e) < 0)

@@ -51,6 +51,10 @@ bool cli_parse(int *ret_first, int *ret_status, struct options *o, int argc, cha
 /* The same for a verb whose first operand is a session: there is one. */
 bool cli_parse_session(int *ret_first, int *ret_status, struct options *o, int argc, char **argv);
 
+/* What the user named cannot be used, whatever the reason: that is bad input, not our failure.
+ * Returns -1. */
+int cli_blame_input(struct err *e);
+
 /* The library's error as ours; returns -1. */
 int cli_from_vial(struct err *e, const struct vial_error *v);
 

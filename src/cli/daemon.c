@@ -1,5 +1,9 @@
 #include "cli/daemon.h"
 
+#include "base/base64.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "cli/cli.h"
 #include "cli/member.h"
 
 #include <errno.h>
@@ -318,6 +322,23 @@ int daemon_object(struct json_object **ret, struct daemon *d, struct err *e)
 
 /* ---- whole calls --------------------------------------------------------------------------- */
 
+/* What to do, in the words of whoever types commands. */
+static const char *typed(const char *hint)
+{
+	static const char *const words[][2] = {
+		{ "add ?recursive=true to remove all that is in it",
+		  "-r removes all that is in it" },
+		{ "create it with \"rewind\": true", "open one with --rewind" },
+		{ "GET /v1/environments lists what there is",
+		  "'vial env list' lists what there is" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (strcmp(hint, words[i][0]) == 0)
+			return words[i][1];
+	return hint;
+}
+
 int daemon_refusal(const struct json_object *answer, struct err *e)
 {
 	const struct json_object *error;
@@ -336,7 +357,21 @@ int daemon_refusal(const struct json_object *answer, struct err *e)
 	while (found < ERR_COUNT_ && strcmp(err_code_name(found), code) != 0)
 		found++;
 	return err_set(e, found < ERR_COUNT_ ? found : ERR_HOST, "%s%s%s", message,
-		       hint ? "; " : "", hint ? hint : "");
+		       hint ? "; " : "", hint ? typed(hint) : "");
+}
+
+void daemon_add_bytes(struct json *j, const char *name, const char *base64_name,
+		      const struct buf *bytes)
+{
+	auto_buf struct buf text = BUF_INIT(SIZE_MAX / 2); /* by what `bytes` may hold */
+
+	if (utf8_is_valid(buf_str(bytes), bytes->len)) {
+		json_bytes(j, name, buf_str(bytes), bytes->len);
+		return;
+	}
+	base64_encode(&text, bytes->data, bytes->len);
+	j->out->dropped += text.dropped;
+	json_bytes(j, base64_name, buf_str(&text), text.len);
 }
 
 int daemon_reach(struct daemon *d, struct err *e)

@@ -15,6 +15,7 @@
 
 enum { DAEMON_PATH_MAX = 108 }; /* what a socket's address holds */
 
+struct json;
 struct json_object;
 
 struct daemon {
@@ -71,6 +72,10 @@ int daemon_begin(struct daemon *d, const char *method, const char *path, int64_t
 int daemon_send(struct daemon *d, const char *bytes, size_t len, struct err *e) MUST_USE;
 int daemon_answer(struct daemon *d, struct err *e) MUST_USE;
 int daemon_piece(const char **ret, size_t *ret_len, struct daemon *d, struct err *e) MUST_USE;
+
+/* Into a request: bytes as a string where they are text, else as base64 under the other name. */
+void daemon_add_bytes(struct json *j, const char *name, const char *base64_name,
+		      const struct buf *bytes);
 
 /* ERR_HOST when there is none: nothing is wrong with what the user said. */
 int daemon_reach(struct daemon *d, struct err *e) MUST_USE;

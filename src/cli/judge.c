@@ -4,7 +4,6 @@
  * The local daemon runs and compares (POST /v1/batch); as many cases go into one request
  * as fit.  A row for each, in the order of the cases, when all are done.
  */
-#include "base/base64.h"
 #include "base/json.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -114,21 +113,6 @@ static void clear_bar(const struct judge *g)
 
 /* ---- the request --------------------------------------------------------------------------- */
 
-/* Bytes as a string where they are text, else as base64. */
-static void add_bytes(struct json *j, const char *name, const char *base64_name,
-		      const struct buf *bytes)
-{
-	auto_buf struct buf coded = BUF_INIT(SIZE_MAX / 2); /* by what `bytes` may hold */
-
-	if (utf8_is_valid(buf_str(bytes), bytes->len)) {
-		json_bytes(j, name, buf_str(bytes), bytes->len);
-		return;
-	}
-	base64_encode(&coded, bytes->data, bytes->len);
-	j->out->dropped += coded.dropped;
-	json_bytes(j, base64_name, buf_str(&coded), coded.len);
-}
-
 static int add_case(struct json *j, const struct test_case *c, struct err *e)
 {
 	auto_buf struct buf input = BUF_INIT(BODY_MAX), output = BUF_INIT(BODY_MAX);
@@ -139,8 +123,8 @@ static int add_case(struct json *j, const struct test_case *c, struct err *e)
 		return -1;
 	}
 	json_open(j, NULL, '{');
-	add_bytes(j, "stdin", "stdin_base64", &input);
-	add_bytes(j, "expected", "expected_base64", &output);
+	daemon_add_bytes(j, "stdin", "stdin_base64", &input);
+	daemon_add_bytes(j, "expected", "expected_base64", &output);
 	json_close(j);
 	if (j->out->dropped)
 		return err_set(e, ERR_LIMIT, "%.100s is too large for a request", c->name);
@@ -335,6 +319,24 @@ static int take_events(struct judge *g, size_t first, size_t count, struct daemo
 	}
 }
 
+/* Members of the request have the names of options; their values were the user's. */
+static int refuse(const struct json_object *refusal, struct err *e)
+{
+	static const char *const named[] = { "compare", "tolerance", "parallel" };
+	const struct json_object *error;
+	const char *field;
+	struct err ignored;
+
+	(void)daemon_refusal(refusal, e);
+	if (member_object(&error, refusal, "error", &ignored) < 0 ||
+	    member_text(&field, error, "field", &ignored) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(named); i++)
+		if (strcmp(field, named[i]) == 0)
+			return err_context(e, "--%s", field);
+	return -1;
+}
+
 /* Returns how many cases it was. */
 static int run_some(struct judge *g, size_t first, struct err *e)
 {
@@ -346,17 +348,11 @@ static int run_some(struct judge *g, size_t first, struct err *e)
 	if (count < 0)
 		return -1;
 	const struct daemon_body body = { buf_str(&text), text.len };
-	if (daemon_open(&d, e) < 0) {
-		if (e->code == ERR_GONE) {
-			e->code = ERR_HOST; /* nothing is wrong with what the user said */
-			(void)err_context(e, "no daemon is running here (vial serve)");
-		}
-		return -1;
-	}
-	if (daemon_ask(&d, "POST", "/v1/batch", "application/x-ndjson", &body, e) < 0)
+	if (daemon_reach(&d, e) < 0 ||
+	    daemon_ask(&d, "POST", "/v1/batch", "application/x-ndjson", &body, e) < 0)
 		return -1;
 	if (d.status / 100 != 2)
-		return daemon_object(&refusal, &d, e) < 0 ? -1 : daemon_refusal(refusal, e);
+		return daemon_object(&refusal, &d, e) < 0 ? -1 : refuse(refusal, e);
 	return take_events(g, first, (size_t)count, &d, e) < 0 ? -1 : count;
 }
 

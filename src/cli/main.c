@@ -54,6 +54,13 @@ int cli_report(const char *verb, const struct err *e)
 _Static_assert((int)VIAL_INVALID == ERR_INVALID && (int)VIAL_BUG == ERR_BUG,
 	       "the library's codes are ours");
 
+int cli_blame_input(struct err *e)
+{
+	if (e->code == ERR_SYS && e->sys != ENOMEM && e->sys != EMFILE && e->sys != ENFILE)
+		e->code = ERR_INVALID;
+	return -1;
+}
+
 int cli_from_vial(struct err *e, const struct vial_error *v)
 {
 	e->code = (enum err_code)v->code;

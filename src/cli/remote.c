@@ -1,6 +1,5 @@
 #include "cli/remote.h"
 
-#include "base/base64.h"
 #include "base/json.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -99,21 +98,6 @@ static int not_text(struct err *e, const char *what, const char *shown)
 	return err_set(e, ERR_DENIED, "%s '%.100s' is not UTF-8", what, shown);
 }
 
-/* Bytes as a string where they are text, else as NAME_base64. */
-static void add_bytes(struct json *j, const char *name, const char *base64_name,
-		      const struct buf *bytes)
-{
-	auto_buf struct buf text = BUF_INIT(SIZE_MAX / 2); /* by what `bytes` may hold */
-
-	if (utf8_is_valid(buf_str(bytes), bytes->len)) {
-		json_bytes(j, name, buf_str(bytes), bytes->len);
-		return;
-	}
-	base64_encode(&text, bytes->data, bytes->len);
-	j->out->dropped += text.dropped;
-	json_bytes(j, base64_name, buf_str(&text), text.len);
-}
-
 static int add_file(struct json *j, const struct options *o, size_t at, struct err *e)
 {
 	auto_buf struct buf content = BUF_INIT(j->out->max);
@@ -127,7 +111,7 @@ static int add_file(struct json *j, const struct options *o, size_t at, struct e
 		return not_text(e, "--file", name);
 	json_open(j, NULL, '{');
 	json_string(j, "path", name);
-	add_bytes(j, "content", "content_base64", &content);
+	daemon_add_bytes(j, "content", "content_base64", &content);
 	json_close(j);
 	return 0;
 }
@@ -245,7 +229,7 @@ static int add_input(struct json *j, const struct request *req, struct err *e)
 		at += n;
 	}
 	j->out->dropped += input.dropped;
-	add_bytes(j, "stdin", "stdin_base64", &input);
+	daemon_add_bytes(j, "stdin", "stdin_base64", &input);
 	return 0;
 }
 

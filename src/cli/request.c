@@ -377,14 +377,6 @@ static int check(const struct request *req, struct err *e)
 	return 0;
 }
 
-/* What the user named cannot be used, whatever the reason: that is bad input, not our failure. */
-static int blame_input(struct err *e)
-{
-	if (e->code == ERR_SYS && e->sys != ENOMEM && e->sys != EMFILE && e->sys != ENFILE)
-		e->code = ERR_INVALID;
-	return -1;
-}
-
 /* ---- life -------------------------------------------------------------------------------- */
 
 int request_init(struct request *req, struct err *e)
@@ -439,7 +431,7 @@ int request_parse(struct request *req, int argc, char **argv, struct err *e)
 		return -1;
 	if (create_job(req, source, e) < 0 || options_apply(&req->options, e) < 0 ||
 	    run_in_place(req, source, e) < 0 || add_input(req, source, e) < 0 || check(req, e) < 0)
-		return blame_input(e);
+		return cli_blame_input(e);
 	if (req->read_only && vial_job_writable(req->job, 0, &error) < 0)
 		return cli_from_vial(e, &error);
 	req->args = argv + first + (source != NULL);

@@ -146,7 +146,7 @@ static int read_code(struct buf *ret, const struct request *req, const char *pat
 		buf_add_str(ret, req->code);
 	else if (strcmp(path, "-") == 0 ? buf_add_fd(ret, STDIN_FILENO, e) < 0
 					: buf_add_file(ret, AT_FDCWD, path, e) < 0)
-		return -1;
+		return cli_blame_input(e);
 	return ret->dropped ? err_set(e, ERR_LIMIT, "the code is larger than 16 MiB") : 0;
 }
 

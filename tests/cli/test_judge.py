@@ -37,6 +37,12 @@ class Judge(test_daemon.WithDaemon):
         self.assertEqual(self.vial("judge", "square.py", "t/c2.in", "t/c9.in").stderr,
                          "2 of 2 accepted\n")
 
+    def test_what_the_daemon_refuses_has_the_name_of_its_option(self):
+        self.put_cases(c1=("1", "1"))
+        for words, message in ((["--compare", "bogus"], "--compare: must be exact, trimmed, tokens or floats"),
+                               (["-j", "0"], "--parallel: must be a number from 1 to 16")):
+            self.assert_usage(self.vial("judge", *words, "square.py", "t"), message, hint="Try 'vial judge --help'.")
+
     def test_what_differs(self):
         self.put_cases(a=("3", "9\n10\n"), b=("3", "\x1b[2J"))
         done = self.vial("judge", "square.py", "t")

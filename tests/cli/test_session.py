@@ -53,6 +53,16 @@ class Sessions(Case):
         name = self.open()
         self.assert_ok(self.vial("session", "run", name, self.put("a.py", "y = 1")), "")
         self.assert_ok(self.vial("session", "run", name, "-", stdin=b"y + 1"), "2\n")
+        self.assert_usage(self.vial("session", "run", name, "nosuch.py"), "nosuch.py: No such file or directory",
+                          hint="Try 'vial session run --help'.")
+
+    def test_what_to_do_is_said_in_the_words_of_commands(self):
+        name = self.open()
+        self.assert_ok(self.step(name, "import os; os.makedirs('d/e')"), "")
+        for words, message in ((("rm", name, "d"), "d: Directory not empty; -r removes all that is in it"),
+                               (("undo", name), "does not keep what it was; open one with --rewind"),
+                               (("open", "-l", "nolang"), "'vial env list' lists what there is")):
+            self.assert_usage(self.vial("session", *words), message, hint="Try 'vial session %s --help'." % words[0])
 
     def test_failures(self):
         name = self.open()
@@ -268,6 +278,11 @@ class Repl(test_daemon.WithDaemon):
         done = self.vial("repl", stdin=b"x = 6\n\ndef f(y):\n    return y * 7\n\nf(x)\nprint('out')\n(1 +\n2)\n")
         self.assert_ok(done, "42\nout\n3\n")
         self.assertEqual(self.vial("repl", stdin=b"1/0\n").returncode, 1)
+        self.assertEqual(self.vial("repl", stdin=b"1/0\n2\n").returncode, 0)  # that of the last step
+        wrong = self.vial("repl", stdin=b"def f(:\nprint(1)\n# a note:\nfor i in (2, 3):\n    print(i)\n"
+                          b"else:\n    print(4)\n\n5\n")
+        self.assertEqual((wrong.returncode, wrong.stdout), (0, "1\n2\n3\n4\n5\n"))
+        self.assertIn("SyntaxError", wrong.stderr)
 
     def test_languages(self):
         for language, text, shown in (("javascript", b"let f = (x) => {\nreturn x * 2\n}\nf(21)\n", "42\n"),
