@@ -257,8 +257,8 @@ VIAL_API int vial_job_network(struct vial_job *job, const char *mode, struct via
 VIAL_API int vial_job_allow_host(struct vial_job *job, const char *host, struct vial_error *error);
 
 /*
- * Layers this job may do without, comma separated: "cgroup,uid".  Those that are there are used, but
- * for "cgroup": a job that names it has none even where there is one.
+ * Layers this job may do without, comma separated: "cgroup,uid".  Those that are there are used,
+ * but for "cgroup": a job that names it has none even where there is one.
  */
 VIAL_API int vial_job_allow_weak(struct vial_job *job, const char *layers,
 				 struct vial_error *error);

@@ -21,7 +21,8 @@ void archive_free(struct archive *a); /* NULL is fine */
 DEFINE_CLEANUP(struct archive *, archive_free)
 
 uint64_t archive_last(const struct archive *a);     /* the highest number that was ever stored */
-uint64_t archive_last_run(const struct archive *a); /* the highest of ids that are numbers, of one worker */
+/* The highest of ids that are numbers, of the worker that the latest is from. */
+uint64_t archive_last_run(const struct archive *a);
 
 /* Between the two, any number of entries; after a failure none of them is there. */
 int archive_begin(struct archive *a, struct err *e) MUST_USE;

@@ -78,7 +78,7 @@ int tenant_relay_quotas(struct tenant *tenant, const struct tenants *t, const ch
 /* The secret of dispatchers, as its file has it. */
 int relay_key_read(char **ret, const char *text, struct err *e) MUST_USE;
 void relay_key_free(char *key); /* and nothing of it stays in memory */
-void tenants_use_relay_key(struct tenants *t, char *key); /* taken; NULL: nobody hands us anything */
+void tenants_use_relay_key(struct tenants *t, char *key); /* taken; NULL: nobody has one */
 
 /* The hosts that a job of its may reach: those it asks for, or its default; -1: denied. */
 int tenant_set_reach(const struct tenant *t, struct vial_job *job, struct failure *f) MUST_USE;
