@@ -122,6 +122,16 @@ def test_exceptions_of_callbacks_travel(session):
     with pytest.raises(Peculiar) as caught:
         session.run("bad('own')", callbacks=[bad], check=True)
     assert caught.value is error
+
+    class BadRow(ValueError):
+        pass
+
+    def check():
+        raise BadRow("row 3")
+    code = "try:\n    check()\nexcept ValueError as e:\n    r = [type(e).__name__, str(e)]\nr"
+    assert session.run(code, callbacks=[check]).value == ["BadRow", "row 3"]
+    with pytest.raises(BadRow):
+        session.run("check()", callbacks=[check], check=True)
     result = session.run("f()", callbacks={"f": object})
     assert result.exception.type == "TypeError" and "JSON" in result.exception.message
 

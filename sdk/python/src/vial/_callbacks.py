@@ -71,6 +71,11 @@ def returned(name: str, value: Any) -> bytes:
         raise TypeError("the callback %s returned what JSON cannot say: %s" % (name, why)) from None
 
 
+def _base_of(error: BaseException) -> str:
+    """The nearest class above it that Python has, by which the program may catch it."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
+
+
 class Failures:
     """Exceptions of callbacks, by what the program will have called them."""
 
@@ -81,7 +86,7 @@ class Failures:
         """The answer to a call that failed."""
         name, message = type(error).__name__, message_of(error)
         self._kept.append((name, message, error))
-        return encode({"error": {"type": name, "message": message}})
+        return encode({"error": {"type": name, "message": message, "base": _base_of(error)}})
 
     def find(self, told: Optional[ExceptionInfo]) -> Optional[BaseException]:
         """The one that the program ended with."""
