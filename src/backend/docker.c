@@ -82,9 +82,9 @@ static struct known *find(struct backend *b, const char *name)
 {
 	struct known *k;
 
-	LIST_FOREACH(k, &b->known, link)
-	if (strcmp(k->container.name, name) == 0)
-		return k;
+	LIST_FOREACH (k, &b->known, link)
+		if (strcmp(k->container.name, name) == 0)
+			return k;
 	return NULL;
 }
 

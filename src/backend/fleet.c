@@ -102,9 +102,9 @@ static struct worker *find(const struct fleet *f, const char *id)
 {
 	struct worker *w;
 
-	LIST_FOREACH(w, &f->workers, link)
-	if (!w->is_gone && strcmp(w->id, id) == 0)
-		return w;
+	LIST_FOREACH (w, &f->workers, link)
+		if (!w->is_gone && strcmp(w->id, id) == 0)
+			return w;
 	return NULL;
 }
 
@@ -249,9 +249,10 @@ static int check_name(const struct worker *w, const char *name, struct err *e)
 		return strcmp(name, w->id) == 0
 			       ? 0
 			       : err_set(e, ERR_INVALID, "it says that it is '%.63s'", name);
-	LIST_FOREACH(other, &w->fleet->workers, link)
-	if (other != w && worker_is_well(other) && other->node == node_number(name))
-		return err_set(e, ERR_INVALID, "'%.63s' is the name of %.100s", name, other->url);
+	LIST_FOREACH (other, &w->fleet->workers, link)
+		if (other != w && worker_is_well(other) && other->node == node_number(name))
+			return err_set(e, ERR_INVALID, "'%.63s' is the name of %.100s", name,
+				       other->url);
 	return 0;
 }
 
@@ -310,9 +311,9 @@ static struct creation *find_creation(const struct fleet *f, const char *name)
 {
 	struct creation *c;
 
-	LIST_FOREACH(c, &f->creations, link)
-	if (strcmp(c->name, name) == 0)
-		return c;
+	LIST_FOREACH (c, &f->creations, link)
+		if (strcmp(c->name, name) == 0)
+			return c;
 	return NULL;
 }
 
@@ -418,10 +419,10 @@ static unsigned count_all(const struct fleet *f)
 	const struct worker *w;
 	unsigned count = 0;
 
-	LIST_FOREACH(w, &f->workers, link)
-	count += !w->is_gone;
-	LIST_FOREACH(c, &f->creations, link)
-	count += is_coming(c);
+	LIST_FOREACH (w, &f->workers, link)
+		count += !w->is_gone;
+	LIST_FOREACH (c, &f->creations, link)
+		count += is_coming(c);
 	return count;
 }
 
@@ -523,15 +524,13 @@ static void fill(struct fleet *f)
 
 	if (!f->is_synced || !can_create(f) || loop_now() < f->create_us)
 		return;
-	LIST_FOREACH(w, &f->workers, link)
-	{
+	LIST_FOREACH (w, &f->workers, link) {
 		bool is_there = !w->is_gone && w->phase != BACKEND_ENDED;
 		staying += is_there && !w->is_leaving && !is_too_old(w);
 		coming += is_there && w->health == HEALTH_NEW;
 	}
 	const struct creation *c;
-	LIST_FOREACH(c, &f->creations, link)
-	{
+	LIST_FOREACH (c, &f->creations, link) {
 		coming += is_coming(c);
 		staying += is_coming(c);
 	}
@@ -572,8 +571,7 @@ static struct census count_up(const struct fleet *f)
 	struct census c = { .all = count_all(f) };
 	const struct worker *w;
 
-	LIST_FOREACH(w, &f->workers, link)
-	{
+	LIST_FOREACH (w, &f->workers, link) {
 		c.well += takes_more(w);
 		c.leaving += !w->is_gone && w->was_dismissed;
 	}
@@ -645,10 +643,10 @@ static void on_tick(struct timer *t)
 	struct worker *w;
 	struct err e;
 
-	LIST_FOREACH(w, &f->workers, link)
-	if (!w->is_gone && w->phase == BACKEND_RUNNING && w->url[0] && !w->look &&
-	    now >= w->next_us)
-		look_at(w);
+	LIST_FOREACH (w, &f->workers, link)
+		if (!w->is_gone && w->phase == BACKEND_RUNNING && w->url[0] && !w->look &&
+		    now >= w->next_us)
+			look_at(w);
 	look_at_creations(f);
 	prune(f);
 	fill(f);
@@ -677,8 +675,7 @@ struct worker *fleet_take(struct fleet *f)
 	struct worker *w, *best = NULL;
 	int most = 0;
 
-	LIST_FOREACH(w, &f->workers, link)
-	{
+	LIST_FOREACH (w, &f->workers, link) {
 		int room = takes_more(w) ? (int)w->said.slots - (int)load_of(w) : 0;
 		bool is_rested = best && room == most && w->used_us < best->used_us;
 		if (room > most || (room > 0 && is_rested)) {
@@ -713,10 +710,10 @@ struct worker *fleet_take_for(struct fleet *f, const char *text)
 {
 	struct worker *w, *best = NULL;
 
-	LIST_FOREACH(w, &f->workers, link)
-	if ((takes_more(w) || (may_come_back(w) && !w->said.is_draining)) &&
-	    (!best || draw(w, text) > draw(best, text)))
-		best = w;
+	LIST_FOREACH (w, &f->workers, link)
+		if ((takes_more(w) || (may_come_back(w) && !w->said.is_draining)) &&
+		    (!best || draw(w, text) > draw(best, text)))
+			best = w;
 	return best && takes_more(best) ? hold(best) : NULL;
 }
 
@@ -724,9 +721,10 @@ struct worker *fleet_take_node(struct fleet *f, uint32_t node)
 {
 	struct worker *w, *best = NULL;
 
-	LIST_FOREACH(w, &f->workers, link)
-	if (!w->is_gone && w->url[0] && w->node == node && node && (!best || worker_is_well(w)))
-		best = w;
+	LIST_FOREACH (w, &f->workers, link)
+		if (!w->is_gone && w->url[0] && w->node == node && node &&
+		    (!best || worker_is_well(w)))
+			best = w;
 	return hold(best);
 }
 
@@ -735,9 +733,9 @@ size_t fleet_take_all(struct fleet *f, struct worker **ret, size_t max)
 	struct worker *w;
 	size_t count = 0;
 
-	LIST_FOREACH(w, &f->workers, link)
-	if (worker_is_well(w) && count < max)
-		ret[count++] = hold(w);
+	LIST_FOREACH (w, &f->workers, link)
+		if (worker_is_well(w) && count < max)
+			ret[count++] = hold(w);
 	return count;
 }
 
@@ -745,10 +743,11 @@ void fleet_name_absent(const struct fleet *f, struct buf *to)
 {
 	const struct worker *w;
 
-	LIST_FOREACH(w, &f->workers, link)
-	if (!w->is_gone && w->node && !worker_is_well(w) &&
-	    (w->said.name[0] || w->phase == BACKEND_RUNNING)) /* else it is new, and has nothing */
-		buf_printf(to, "%s%s", to->len ? "," : "", worker_name(w));
+	LIST_FOREACH (w, &f->workers, link)
+		if (!w->is_gone && w->node && !worker_is_well(w) &&
+		    (w->said.name[0] ||
+		     w->phase == BACKEND_RUNNING)) /* else it is new, and has nothing */
+			buf_printf(to, "%s%s", to->len ? "," : "", worker_name(w));
 }
 
 void worker_release(struct worker *w, bool did_fail)
@@ -797,8 +796,7 @@ struct fleet_state fleet_state(const struct fleet *f)
 				     .is_known = f->is_synced };
 	const struct worker *w;
 
-	LIST_FOREACH(w, &f->workers, link)
-	{
+	LIST_FOREACH (w, &f->workers, link) {
 		if (w->is_gone)
 			continue;
 		state.leaving += w->is_leaving;

@@ -64,9 +64,9 @@ static struct known *find(struct backend *b, const char *name)
 {
 	struct known *k;
 
-	SLIST_FOREACH(k, &b->pods, link)
-	if (strcmp(k->name, name) == 0)
-		return k;
+	SLIST_FOREACH (k, &b->pods, link)
+		if (strcmp(k->name, name) == 0)
+			return k;
 	return NULL;
 }
 
@@ -124,8 +124,8 @@ static void on_listing(void *arg)
 {
 	struct known *k;
 
-	SLIST_FOREACH(k, &((struct backend *)arg)->pods, link)
-	k->is_seen = false;
+	SLIST_FOREACH (k, &((struct backend *)arg)->pods, link)
+		k->is_seen = false;
 }
 
 static void on_listed(void *arg)

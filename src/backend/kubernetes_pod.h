@@ -25,8 +25,7 @@ struct kube_plan {                 /* all borrowed; NULL: not wanted */
 	const char *workdir;
 	const char *const *environment; /* more variables, "NAME=VALUE" */
 	size_t environment_count;
-	const char
-		*relay_secret; /* a Secret; its member "relay-key" is what we share with workers */
+	const char *relay_secret; /* a Secret: its "relay-key" is what we share with workers */
 	uint64_t memory_limit, memory_request;   /* bytes */
 	uint64_t cpu_limit, cpu_request;         /* thousandths of a core */
 	uint64_t storage_limit, storage_request; /* bytes */

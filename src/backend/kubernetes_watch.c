@@ -8,8 +8,7 @@
 enum {
 	PAGE = 100,
 	LIST_MS = 60000,
-	WATCH_S =
-		60, /* after which the server ends it: a connection that died silently is noticed */
+	WATCH_S = 60, /* then the server ends it: so one that died silently is noticed */
 	WATCH_SPARE_S = 20,
 	PAUSE_MIN_MS = 250,
 	PAUSE_MAX_MS = 30000,
@@ -32,9 +31,9 @@ static void go_on_later(struct kube_watch *w)
 	pause_ms = pause_ms / 2 + (uint64_t)random() % (pause_ms / 2 + 1);
 	w->failures++;
 	w->pause.on_due = on_pause;
+	/* Out of memory: the worst of times, and the end of ours. */
 	if (loop_set_timer(w->loop, &w->pause, pause_ms * 1000, &e) < 0)
-		w->on_trouble(&e,
-			      w->arg); /* out of memory: the worst of times, and the end of ours */
+		w->on_trouble(&e, w->arg);
 }
 
 static void fail(struct kube_watch *w, const struct err *e)

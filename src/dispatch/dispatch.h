@@ -28,8 +28,8 @@ struct dispatch {
 	LIST_HEAD(, relay) relays;
 	LIST_HEAD(, tunnel) tunnels;
 	unsigned waiting_count;
-	uint64_t handed_on, placed_again,
-		lost; /* requests; to another worker; begun, and unanswered */
+	/* Requests; those that went to another worker; those that were begun and not answered. */
+	uint64_t handed_on, placed_again, lost;
 };
 
 const struct route *dispatch_routes(void);

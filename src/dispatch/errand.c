@@ -190,10 +190,10 @@ static struct errand *next_for_room(const struct dispatch *d)
 {
 	struct errand *errand, *best = NULL;
 
-	TAILQ_FOREACH(errand, &d->waiting, link)
-	if (errand->place == PLACE_ANY &&
-	    (!best || errand->tenant->share.running < best->tenant->share.running))
-		best = errand;
+	TAILQ_FOREACH (errand, &d->waiting, link)
+		if (errand->place == PLACE_ANY &&
+		    (!best || errand->tenant->share.running < best->tenant->share.running))
+			best = errand;
 	return best;
 }
 

@@ -282,9 +282,9 @@ static struct relay *find_lost(const struct dispatch *d)
 {
 	struct relay *r;
 
-	LIST_FOREACH(r, &d->relays, link)
-	if (r->call && r->worker && worker_is_gone(r->worker))
-		return r;
+	LIST_FOREACH (r, &d->relays, link)
+		if (r->call && r->worker && worker_is_gone(r->worker))
+			return r;
 	return NULL;
 }
 

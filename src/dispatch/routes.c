@@ -12,8 +12,7 @@
 enum { ROUTES_MAX = 128 };
 
 static const struct {
-	void (*here)(struct exchange *x,
-		     void *arg); /* the handler of whoever runs programs itself */
+	void (*here)(struct exchange *x, void *arg); /* of whoever runs programs itself */
 	void (*instead)(struct exchange *x, void *arg);
 } exceptions[] = {
 	{ execute_post, relay_tenant }, /* files and sessions by name are there */

@@ -90,8 +90,8 @@ void gate_left(struct gate *gate)
 
 	gate_listen(gate);
 	if (was_full) /* others waited for it as well */
-		LIST_FOREACH(g, &p->gates, link)
-	gate_listen(g);
+		LIST_FOREACH (g, &p->gates, link)
+			gate_listen(g);
 }
 
 /* Its connections end, and are told of. */
@@ -116,9 +116,9 @@ static struct gate *gate_find(const struct proxy *p, uint32_t number)
 {
 	struct gate *g;
 
-	LIST_FOREACH(g, &p->gates, link)
-	if (g->number == number)
-		return g;
+	LIST_FOREACH (g, &p->gates, link)
+		if (g->number == number)
+			return g;
 	return NULL;
 }
 

@@ -68,9 +68,9 @@ static struct socket *find(const struct resolver *r, int fd)
 {
 	struct socket *s;
 
-	LIST_FOREACH(s, &r->sockets, link)
-	if (s->watch.fd == fd)
-		return s;
+	LIST_FOREACH (s, &r->sockets, link)
+		if (s->watch.fd == fd)
+			return s;
 	return NULL;
 }
 

@@ -183,8 +183,7 @@ int box_pidfd(const struct box *box)
  *
  * The dearest of all to make, so it is made by a process of its own while pid 1 makes the rest, and
  * not waited for before a guest needs it.  It is owned by the sandbox's user namespace all the
- * same,
- * for its maker joined that first.
+ * same, for its maker joined that first.
  */
 
 static void net_main(void *arg)

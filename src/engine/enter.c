@@ -152,7 +152,8 @@ static const struct step guest_steps[] = {
 	{ "cgroup", enter_cgroup }, /* first, so that all that follows is accounted */
 	{ "ids", become_guest },    /* while we may */
 	{ "caps", drop_caps },      /* none left, none to regain */
-	{ "cwd", change_dir },       { "landlock", restrict_files }, /* needs no_new_privs */
+	{ "cwd", change_dir },
+	{ "landlock", restrict_files }, /* needs no_new_privs */
 	{ "fds", arrange_fds },      /* nothing of the keeper's leaks */
 	{ "rlimit", set_rlimits },   /* hard limits, after the last descriptor of ours was opened */
 	{ "seccomp", filter_calls }, /* it forbids the calls used above */

@@ -191,8 +191,7 @@ static const struct step build_steps[] = {
 	{ "fds", let_go },                 /* first: all waiting below ends with the keeper */
 	{ "namespaces", open_namespaces }, /* while an outer /proc is still in sight */
 	{ "private", leave_host_mounts },  /* nothing we mount may reach the host, nor theirs us */
-	{ "idmap",
-	  wait_mapped }, /* somebody above has written the maps by now; no file is made before */
+	{ "idmap", wait_mapped },          /* somebody above has written the maps; no file before */
 	{ "mount", build_root },         /* needs the namespace's CAP_SYS_ADMIN */
 	{ "workspace", open_workspace }, /* before the guest's own view becomes read-only */
 };

@@ -33,8 +33,8 @@ static int outer_proc = -1; /* of a nest whose sandboxes may do without one */
 /* Every directory above `target`, and `target` itself when asked. */
 static int make_dirs(const char *target, bool whole, struct err *e)
 {
-	static char made
-		[PATH_MAX]; /* neighbours come one after the other; we are alone in this process */
+	/* Neighbours come one after the other, and we are alone in this process. */
+	static char made[PATH_MAX];
 	char path[PATH_MAX];
 	const char *last = strrchr(target, '/');
 	size_t above = whole ? strlen(target) : last ? (size_t)(last - target) : 0;

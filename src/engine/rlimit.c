@@ -30,8 +30,8 @@ int rlimit_apply(const struct guest_spec *guest, const struct lease *lease, stru
 	/* Counted per user and namespace; without uids of its own, pid 1 counts with the guest. */
 	uint64_t processes = lim->processes + (lease->own_uids ? 0 : 1) + guest->other_processes;
 	const struct rule rules[] = {
-		{ "core", RLIMIT_CORE, 1,
-		  1 }, /* too little for any; none would still start a piped helper */
+		/* Too little for any file; none would still start a piped helper. */
+		{ "core", RLIMIT_CORE, 1, 1 },
 		{ "nofile", RLIMIT_NOFILE, lim->open_files, lim->open_files },
 		{ "fsize", RLIMIT_FSIZE, lim->file_bytes, lim->file_bytes },
 		{ "nproc", RLIMIT_NPROC, processes, processes },

@@ -30,8 +30,7 @@ void history_wait_while(struct history *h, bool (*is_busy)(void *arg), void *arg
 
 struct history_state { /* for people */
 	bool is_on;
-	const char
-		*trouble; /* why records are not kept or not stored just now; NULL: all is well */
+	const char *trouble; /* why records are not kept or stored just now; NULL: all is well */
 	uint64_t kept, lost; /* records since the start */
 };
 struct history_state history_state(const struct history *h);

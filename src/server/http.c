@@ -207,8 +207,8 @@ static bool has_too_many(const struct http *http, const struct in6_addr *from)
 
 	if (http->options.per_address_max == 0 || IN6_IS_ADDR_UNSPECIFIED(from))
 		return false;
-	TAILQ_FOREACH(conn, &http->conns, link)
-	count += memcmp(&conn->from, from, sizeof(*from)) == 0;
+	TAILQ_FOREACH (conn, &http->conns, link)
+		count += memcmp(&conn->from, from, sizeof(*from)) == 0;
 	return count >= http->options.per_address_max;
 }
 
@@ -309,8 +309,8 @@ static void on_arrival(struct watch *w, uint32_t events)
 				take_a_breath(http);
 			return;
 		}
-		(void)!http_add(http, fd, listener->is_tls,
-				&ignored); /* its client finds it closed */
+		/* Else its client finds it closed. */
+		(void)!http_add(http, fd, listener->is_tls, &ignored);
 	}
 }
 
@@ -350,9 +350,9 @@ void http_drain(struct http *http, void (*on_idle)(void *arg), void *arg)
 	http->on_idle = on_idle;
 	http->on_idle_arg = arg;
 	close_listeners(http);
-	TAILQ_FOREACH(conn, &http->conns, link)
-	if (!conn->is_busy)
-		(void)shutdown(conn->fd, SHUT_RDWR);
+	TAILQ_FOREACH (conn, &http->conns, link)
+		if (!conn->is_busy)
+			(void)shutdown(conn->fd, SHUT_RDWR);
 	http_poke(http);
 }
 
@@ -464,8 +464,8 @@ void http_free(struct http *http)
 	loop_unwatch(http->loop, &http->events);
 	loop_unwatch(http->loop, &http->tls_events);
 	/* A daemon must not be stopped while it has suspended connections. */
-	TAILQ_FOREACH(x, &http->exchanges, link)
-	exchange_cut(x);
+	TAILQ_FOREACH (x, &http->exchanges, link)
+		exchange_cut(x);
 	stop_daemon(http->tls_daemon);
 	stop_daemon(http->daemon);
 	while (!TAILQ_EMPTY(&http->alone))

@@ -87,9 +87,9 @@ static struct entry *find(const struct idempotency *all, const char *tenant, con
 {
 	struct entry *at;
 
-	LIST_FOREACH(at, &all->buckets[bucket_of(tenant, key)], near)
-	if (strcmp(at->key, key) == 0 && strcmp(at->tenant, tenant) == 0)
-		return at;
+	LIST_FOREACH (at, &all->buckets[bucket_of(tenant, key)], near)
+		if (strcmp(at->key, key) == 0 && strcmp(at->tenant, tenant) == 0)
+			return at;
 	return NULL;
 }
 
@@ -159,11 +159,11 @@ static bool evict(struct idempotency *all, const char *tenant)
 {
 	struct entry *at;
 
-	TAILQ_FOREACH(at, &all->entries, link)
-	if (at->state != UNDER_WAY && (!tenant || strcmp(at->tenant, tenant) == 0)) {
-		entry_free(at);
-		return true;
-	}
+	TAILQ_FOREACH (at, &all->entries, link)
+		if (at->state != UNDER_WAY && (!tenant || strcmp(at->tenant, tenant) == 0)) {
+			entry_free(at);
+			return true;
+		}
 	return false;
 }
 
@@ -176,11 +176,11 @@ static void count_of(const struct idempotency *all, const char *tenant, size_t *
 	*count = *bytes = 0;
 	if (all->state.entries < ENTRIES_OF_ONE_MAX && all->state.bytes < BYTES_OF_ONE_MAX)
 		return;
-	TAILQ_FOREACH(at, &all->entries, link)
-	if (strcmp(at->tenant, tenant) == 0) {
-		*count += 1;
-		*bytes += at->answer.len;
-	}
+	TAILQ_FOREACH (at, &all->entries, link)
+		if (strcmp(at->tenant, tenant) == 0) {
+			*count += 1;
+			*bytes += at->answer.len;
+		}
 }
 
 /* For one more entry. */

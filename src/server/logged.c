@@ -109,10 +109,10 @@ static const struct session *session_living(const struct server *s, uint64_t id)
 {
 	const struct session *session;
 
-	LIST_FOREACH(session, &s->sessions, link)
-	if (session->interpreter && session->interpreter->live &&
-	    live_id(session->interpreter->live) == id)
-		return session;
+	LIST_FOREACH (session, &s->sessions, link)
+		if (session->interpreter && session->interpreter->live &&
+		    live_id(session->interpreter->live) == id)
+			return session;
 	return NULL;
 }
 

@@ -341,9 +341,9 @@ static void write_sessions(const struct page *p)
 	uint64_t counts[sizeof(states) / sizeof(states[0])] = { 0 };
 	const struct session *s;
 
-	LIST_FOREACH(s, &p->server->sessions, link)
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		counts[i] += strcmp(session_state(s), states[i]) == 0;
+	LIST_FOREACH (s, &p->server->sessions, link)
+		for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+			counts[i] += strcmp(session_state(s), states[i]) == 0;
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		exposition_sample(p->out, p->name, LABELS({ "state", states[i] }),
 				  (double)counts[i]);

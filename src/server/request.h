@@ -13,8 +13,7 @@
 enum {
 	REQUEST_BODY_MAX = 32 << 20,
 	REQUEST_DEPTH_MAX = 8,
-	REQUEST_TOKENS_MAX =
-		32768, /* brackets, colons, commas: what costs memory beyond its text */
+	REQUEST_TOKENS_MAX = 32768, /* brackets, colons, commas: they cost more than their text */
 };
 
 enum request_kind {

@@ -66,10 +66,11 @@ void sessions_charge(struct server *server, const struct tenant *tenant)
 
 	if (tenant->quotas.cpu_ms == QUOTA_NONE)
 		return;
-	LIST_FOREACH(in, &server->interpreters, link)
-	if (in->tenant == tenant && in->session && in->is_ready && !running_step(in->session) &&
-	    live_usage_so_far(&usage, in->live, &ignored) == 0)
-		interpreter_charge(in, usage.cpu_us);
+	LIST_FOREACH (in, &server->interpreters, link)
+		if (in->tenant == tenant && in->session && in->is_ready &&
+		    !running_step(in->session) &&
+		    live_usage_so_far(&usage, in->live, &ignored) == 0)
+			interpreter_charge(in, usage.cpu_us);
 }
 
 /* ---- its interpreter ------------------------------------------------------------------- */

@@ -70,9 +70,9 @@ struct session *session_of(struct exchange *x, struct server *server)
 	struct failure f = { .status = 0 };
 	struct session *s;
 
-	LIST_FOREACH(s, &server->sessions, link)
-	if (strcmp(s->id, id) == 0 && exchange_sees(x, s->tenant))
-		return s;
+	LIST_FOREACH (s, &server->sessions, link)
+		if (strcmp(s->id, id) == 0 && exchange_sees(x, s->tenant))
+			return s;
 	(void)err_set(&f.err, ERR_GONE, "there is no session '%.40s', or no longer", id);
 	exchange_fail(x, &f);
 	return NULL;
@@ -83,10 +83,10 @@ static struct step *find_step(const struct server *server, const struct exchange
 	struct session *s;
 	struct step *step;
 
-	LIST_FOREACH(s, &server->sessions, link)
-	TAILQ_FOREACH(step, &s->steps, link)
-	if (strcmp(step->id, id) == 0 && exchange_sees(x, s->tenant))
-		return step;
+	LIST_FOREACH (s, &server->sessions, link)
+		TAILQ_FOREACH (step, &s->steps, link)
+			if (strcmp(step->id, id) == 0 && exchange_sees(x, s->tenant))
+				return step;
 	return NULL;
 }
 
@@ -126,9 +126,10 @@ struct session *sessions_named(const struct server *server, struct tenant *tenan
 {
 	struct session *s;
 
-	LIST_FOREACH(s, &server->sessions, link)
-	if (strcmp(s->tenant->name, tenant->name) == 0 && strcmp(buf_str(&s->name), name) == 0)
-		return s;
+	LIST_FOREACH (s, &server->sessions, link)
+		if (strcmp(s->tenant->name, tenant->name) == 0 &&
+		    strcmp(buf_str(&s->name), name) == 0)
+			return s;
 	return NULL;
 }
 
@@ -164,9 +165,9 @@ static void write_sessions(struct json *j, void *arg)
 	const struct session *s;
 
 	json_open(j, "sessions", '[');
-	LIST_FOREACH(s, &list->server->sessions, link)
-	if (exchange_sees(list->x, s->tenant))
-		session_write(j, NULL, s);
+	LIST_FOREACH (s, &list->server->sessions, link)
+		if (exchange_sees(list->x, s->tenant))
+			session_write(j, NULL, s);
 	json_close(j);
 }
 
@@ -352,8 +353,7 @@ static void write_steps(struct json *j, const struct session *s)
 {
 	const struct step *step;
 
-	TAILQ_FOREACH(step, &s->steps, link)
-	{
+	TAILQ_FOREACH (step, &s->steps, link) {
 		json_open(j, NULL, '{');
 		json_string(j, "id", step->id);
 		json_string(j, "tenant", s->tenant->name);
@@ -370,9 +370,9 @@ void steps_write(struct json *j, const struct server *server, const struct excha
 {
 	const struct session *s;
 
-	LIST_FOREACH(s, &server->sessions, link)
-	if (exchange_sees(x, s->tenant))
-		write_steps(j, s);
+	LIST_FOREACH (s, &server->sessions, link)
+		if (exchange_sees(x, s->tenant))
+			write_steps(j, s);
 }
 
 int steps_cancel(struct server *server, const struct exchange *x, const char *id, struct err *e)

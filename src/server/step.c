@@ -77,8 +77,7 @@ static unsigned place_of(const void *arg)
 
 	if (step->is_running)
 		return 0;
-	TAILQ_FOREACH(at, &step->session->steps, link)
-	{
+	TAILQ_FOREACH (at, &step->session->steps, link) {
 		place += !at->is_running;
 		if (at == step)
 			break;

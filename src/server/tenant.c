@@ -151,9 +151,9 @@ struct tenant *tenants_find(const struct tenants *t, const char *name)
 {
 	struct tenant *found;
 
-	LIST_FOREACH(found, &t->all, link)
-	if (strcmp(found->name, name) == 0)
-		return found;
+	LIST_FOREACH (found, &t->all, link)
+		if (strcmp(found->name, name) == 0)
+			return found;
 	return NULL;
 }
 
@@ -162,9 +162,9 @@ bool tenants_are_several(const struct tenants *t)
 	unsigned count = 0;
 	struct tenant *tenant;
 
-	LIST_FOREACH(tenant, &t->all, link)
-	if (++count > 2)
-		return true;
+	LIST_FOREACH (tenant, &t->all, link)
+		if (++count > 2)
+			return true;
 	return false;
 }
 
@@ -324,9 +324,9 @@ int tenants_renew(struct tenants *t, struct tokens *tokens, struct err *e)
 		if (!owners[i])
 			return -1;
 	}
-	LIST_FOREACH(tenant, &t->all, link)
-	if (set_quotas(tenant, t, tokens, e) < 0)
-		return -1;
+	LIST_FOREACH (tenant, &t->all, link)
+		if (set_quotas(tenant, t, tokens, e) < 0)
+			return -1;
 	tokens_free(t->tokens);
 	free(t->owners);
 	t->tokens = take_ptr(&owned);

@@ -76,11 +76,11 @@ static void use(const struct desk *d)
 {
 	struct session *s;
 
-	LIST_FOREACH(s, &d->server->sessions, link)
-	if (strcmp(s->id, d->session) == 0) {
-		session_use(s);
-		return;
-	}
+	LIST_FOREACH (s, &d->server->sessions, link)
+		if (strcmp(s->id, d->session) == 0) {
+			session_use(s);
+			return;
+		}
 }
 
 static bool read_size(uint16_t *ret, struct slice number)
