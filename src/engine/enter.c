@@ -148,25 +148,29 @@ struct step {
 };
 
 static const struct step guest_steps[] = {
-	{ "session", new_session }, /* no controlling terminal, no inherited signals */
-	{ "cgroup", enter_cgroup }, /* first, so that all that follows is accounted */
-	{ "ids", become_guest },    /* while we may */
-	{ "caps", drop_caps },      /* none left, none to regain */
-	{ "cwd", change_dir },
+	{ "session", new_session },     /* no controlling terminal, no inherited signals */
+	{ "cgroup", enter_cgroup },     /* first, so that all that follows is accounted */
+	{ "ids", become_guest },        /* while we may */
+	{ "caps", drop_caps },          /* none left, none to regain */
+	{ "cwd", change_dir },          /* as the guest: what it may not enter is its own error */
 	{ "landlock", restrict_files }, /* needs no_new_privs */
-	{ "fds", arrange_fds },      /* nothing of the keeper's leaks */
-	{ "rlimit", set_rlimits },   /* hard limits, after the last descriptor of ours was opened */
-	{ "seccomp", filter_calls }, /* it forbids the calls used above */
-	{ "gate", await_seal },      /* last: what is behind us must be closed */
+	{ "fds", arrange_fds },         /* nothing of the keeper's leaks */
+	{ "rlimit", set_rlimits },      /* hard limits, after our last descriptor was opened */
+	{ "seccomp", filter_calls },    /* it forbids the calls used above */
+	{ "gate", await_seal },         /* last: what is behind us must be closed */
 	{ 0 },
 };
 
 /* The same without namespaces: init was sealed before it forked us (bare.c). */
 static const struct step bare_steps[] = {
-	{ "session", new_session },  { "caps", drop_held_caps },
-	{ "cwd", change_dir },       { "landlock", restrict_files },
-	{ "fds", arrange_fds },      { "rlimit", set_rlimits },
-	{ "seccomp", filter_calls }, { 0 },
+	{ "session", new_session },
+	{ "caps", drop_held_caps },
+	{ "cwd", change_dir },
+	{ "landlock", restrict_files },
+	{ "fds", arrange_fds },
+	{ "rlimit", set_rlimits },
+	{ "seccomp", filter_calls },
+	{ 0 },
 };
 
 /* A process of ours that works inside a nest: its power ends at that nest's user namespace. */
