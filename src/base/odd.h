@@ -13,5 +13,5 @@ static inline bool is_odd(const char *source)
 {
 	unsigned char c = (unsigned char)source[0];
 
-	return !(isalnum(c) || c == '_' || c == '/' || c >= 0x80) || !strchr(source, '.');
+	return !(isalnum(c) || (c && strchr("_./", c)) || c >= 0x80) || !strchr(source, '.');
 }

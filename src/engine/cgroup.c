@@ -471,12 +471,11 @@ static int set_limit(const struct cgroup *cg, const struct cgroup_setting *row,
 	return err_sys(e, "cgroup %s: %s to %s", cg->name, text, row->file);
 }
 
-static int set_limits(const struct cgroup *cg, const struct limits *lim, struct err *e)
+static int set_limits(const struct cgroup *cg, unsigned controllers, const struct limits *lim,
+		      struct err *e)
 {
-	const struct cgroup_host *host = cg->host;
-
-	for (const struct cgroup_setting *row = host->ops->settings; row->file; row++)
-		if ((host->controllers & row->controller) && set_limit(cg, row, lim, e) < 0)
+	for (const struct cgroup_setting *row = cg->host->ops->settings; row->file; row++)
+		if ((controllers & row->controller) && set_limit(cg, row, lim, e) < 0)
 			return -1;
 	return 0;
 }
@@ -488,7 +487,7 @@ static int make(struct cgroup *cg, const struct limits *lim, struct err *e)
 	for (size_t i = 0; i < host->tree_count; i++)
 		if (make_dir(cg, i, e) < 0)
 			return -1;
-	if (set_limits(cg, lim, e) < 0)
+	if (set_limits(cg, host->controllers, lim, e) < 0)
 		return -1;
 	return host->ops->prepare ? host->ops->prepare(cg, e) : 0;
 }
@@ -678,15 +677,15 @@ void cgroup_kill_singly(struct cgroup *cg)
 		(void)cgroup_write(dir_of(cg, CGROUP_MEMORY), "memory.oom.group", "0");
 }
 
-int cgroup_set_limits(struct cgroup *cg, const struct limits *lim, struct err *e)
+int cgroup_set_memory(struct cgroup *cg, const struct limits *lim, struct err *e)
 {
-	const struct cgroup_host *host = cg->host;
+	unsigned controllers = cg->host->controllers & CGROUP_MEMORY;
 
 	/* What takes a limit back comes first, as for a group that is used again. */
-	for (const struct cgroup_reset *row = host->ops->resets; row && row->file; row++)
-		if (row->text[0] == '-' && (host->controllers & row->controller))
+	for (const struct cgroup_reset *row = cg->host->ops->resets; row && row->file; row++)
+		if (row->text[0] == '-' && (controllers & row->controller))
 			(void)cgroup_write(dir_of(cg, row->controller), row->file, row->text);
-	return set_limits(cg, lim, e);
+	return set_limits(cg, controllers, lim, e);
 }
 
 int cgroup_kill(struct cgroup *cg, struct err *e)
@@ -815,5 +814,5 @@ bool cgroup_renew(struct cgroup *cg, const struct limits *lim)
 		    cgroup_write(dir_of(cg, row->controller), row->file, row->text) < 0 &&
 		    (row->need == ALWAYS || errno != ENOENT))
 			return false;
-	return set_limits(cg, lim, &ignored) == 0;
+	return set_limits(cg, host->controllers, lim, &ignored) == 0;
 }

@@ -83,8 +83,8 @@ int cgroup_oom_fd(const struct cgroup *cg, short *ret_events);
 
 void cgroup_unthrottle(struct cgroup *cg); /* lift the CPU limit: for those who are dying */
 void cgroup_kill_singly(struct cgroup *cg); /* for memory: one process, not all */
-/* Other limits while it is in use.  After a failure it may have none. */
-int cgroup_set_limits(struct cgroup *cg, const struct limits *lim, struct err *e) MUST_USE;
+/* Another limit of memory while it is in use.  After a failure it may have none. */
+int cgroup_set_memory(struct cgroup *cg, const struct limits *lim, struct err *e) MUST_USE;
 int cgroup_kill(struct cgroup *cg, struct err *e) MUST_USE; /* SIGKILL to all inside; no waiting */
 
 struct cgroup_usage {

@@ -319,19 +319,19 @@ void cell_signal(struct cell *cell, int sig)
 		(void)kill(-pid, sig);
 }
 
-static int set_limits(struct cell *cell, struct err *e)
+static int set_memory(struct cell *cell, struct err *e)
 {
 	struct limits lim = cell->limits;
 
 	if (cell->is_guarded)
 		lim.memory_bytes *= GUARDED_TIMES;
-	return cell->cgroup ? cgroup_set_limits(cell->cgroup, &lim, e) : 0;
+	return cell->cgroup ? cgroup_set_memory(cell->cgroup, &lim, e) : 0;
 }
 
 int cell_guard(struct cell *cell, struct err *e)
 {
 	cell->is_guarded = true;
-	if (set_limits(cell, e) < 0)
+	if (set_memory(cell, e) < 0)
 		return -1;
 	if (cell->cgroup)
 		cgroup_kill_singly(cell->cgroup);
@@ -343,7 +343,7 @@ int cell_grow(struct cell *cell, uint64_t memory_bytes, struct err *e)
 	if (memory_bytes <= cell->limits.memory_bytes)
 		return 0;
 	cell->limits.memory_bytes = memory_bytes;
-	return set_limits(cell, e);
+	return set_memory(cell, e);
 }
 
 void cell_rescue(struct cell *cell)

@@ -26,9 +26,9 @@ TEST(limits_that_cannot_be_set_are_an_error)
 		SKIP(cgroup_why(host));
 	CHECK(cgroup_create(&cg, host, lease.index, "", &limits, &e) == 0);
 	limits.memory_bytes *= 2;
-	CHECK(cgroup_set_limits(cg, &limits, &e) == 0);
+	CHECK(cgroup_set_memory(cg, &limits, &e) == 0);
 	for (size_t i = 0; i < host->tree_count; i++) /* somebody tidies up */
 		CHECK(unlinkat(host->trees[i].fd, cg->path, AT_REMOVEDIR) == 0);
-	CHECK(cgroup_set_limits(cg, &limits, &e) < 0);
+	CHECK(cgroup_set_memory(cg, &limits, &e) < 0);
 	CHECK_INT(e.code, ERR_SYS);
 }
