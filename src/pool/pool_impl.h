@@ -57,6 +57,7 @@ struct sandbox {
 	int fds[WIRE_FD_CGROUP];
 	struct cgroup *cgroup; /* its accounts; NULL: the host has none */
 	uint64_t more_data;    /* bytes that its guest may have beyond what it was armed with */
+	struct timer growth;   /* until its group has more, too */
 	uint64_t inodes;       /* of its workspace, when it was armed; 0: not known */
 	uint64_t ordered_us, armed_us;
 	uint64_t done_us; /* since then its guest has nothing to do: KILL can wait; 0: it cannot */

@@ -13,6 +13,7 @@
 
 #define DONE_MAX_US 20000u
 #define HELD_MAX_US 200000u /* while others who have few are at work: it may not be done at all */
+#define GROW_US    2000u /* most have ended by then, and none has taken what it was armed with */
 #define OVERDUE_US 10000000u /* for the keeper to tell of a sandbox's end */
 #define YOUNG_US   1000000u  /* one that dies so early died of its making */
 
@@ -38,18 +39,30 @@ bool pool_tell(const struct sandbox *box, enum wire_kind kind, const struct limi
 	return wire_send(box->pool->keeper.fd, &msg, &box->fds[WIRE_FD_WORKSPACE], has_fd, &e) == 0;
 }
 
+static void on_growth(struct timer *t)
+{
+	struct sandbox *box = holder_of(t, struct sandbox, growth);
+	struct err ignored;
+
+	if (!pool_tell(box, WIRE_GROW, &box->shape.limits) && !box->pool->is_gone)
+		(void)!loop_set_timer(box->pool->loop, t, GROW_US, &ignored);
+}
+
 void sandbox_grow(struct sandbox *box, const struct limits *needs)
 {
 	const struct runtime *rt =
 		box->pool->environments->items[box->shape.environment].tool.runtime;
 	struct limits *has = &box->shape.limits;
 	uint64_t before = plan_data_bytes(rt, has);
+	struct err ignored;
 
 	if (needs->memory_bytes <= has->memory_bytes)
 		return;
 	has->memory_bytes = needs->memory_bytes;
 	box->more_data = plan_data_bytes(rt, has) - before;
-	(void)pool_tell(box, WIRE_GROW, has); /* a keeper that is gone is noticed elsewhere */
+	box->growth.on_due = on_growth;
+	if (loop_set_timer(box->pool->loop, &box->growth, GROW_US, &ignored) < 0)
+		(void)pool_tell(box, WIRE_GROW, has);
 }
 
 void sandbox_add_heap(const struct sandbox *box, struct buf *go)
@@ -91,6 +104,7 @@ void sandbox_close(struct sandbox *box)
 void sandbox_free(struct sandbox *box)
 {
 	loop_cancel_timer(box->pool->loop, &box->overdue);
+	loop_cancel_timer(box->pool->loop, &box->growth);
 	sandbox_close(box);
 	list_remove(&box->all);
 	free(box);
@@ -99,6 +113,7 @@ void sandbox_free(struct sandbox *box)
 void sandbox_kill(struct sandbox *box)
 {
 	box->doomed = true;
+	loop_cancel_timer(box->pool->loop, &box->growth);
 	pool_tidy_later(box->pool);
 }
 
@@ -161,6 +176,7 @@ static void sandbox_gone(struct sandbox *box)
 		return;
 	sandbox_uncount(box);
 	loop_cancel_timer(box->pool->loop, &box->overdue);
+	loop_cancel_timer(box->pool->loop, &box->growth);
 	pool_tidy_soon(box->pool);
 	if (!box->occupant)
 		sandbox_discard(box); /* which may be its end */
