@@ -112,7 +112,7 @@ struct shape shape_of_live(const struct shape *shape, const struct limits *usual
 	return live;
 }
 
-/* What is used of it can be seen from here, and not only limited where it is used. */
+/* What a guest uses can be seen from here, and limited anew. */
 static bool has_groups(const struct pool *pool)
 {
 	return !pool->host->is_bare && cgroup_version(pool->host->cgroups) != CGROUP_NONE;

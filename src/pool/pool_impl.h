@@ -193,11 +193,11 @@ void sandbox_listen(struct sandbox *box);  /* gate_open() follows, or a loss */
 void sandbox_discard(struct sandbox *box); /* whatever it is doing */
 void sandbox_uncount(struct sandbox *box); /* the keeper has none of its number; twice is fine */
 void sandbox_free(struct sandbox *box);
-/* One order to the keeper about it; false: not now, or never again. */
-/* It was made with less memory than its occupant has (shape_fits): both its group and its guest are
- * told. */
+/* If it was made with less memory than its occupant may have (shape_fits()): its group grows when
+ * that one has run for a moment, and its guest is told with its code. */
 void sandbox_grow(struct sandbox *box, const struct limits *needs);
 void sandbox_add_heap(const struct sandbox *box, struct buf *go);
+/* One order to the keeper about it; false: not now, or never again. */
 bool pool_tell(const struct sandbox *box, enum wire_kind kind, const struct limits *limits);
 bool pool_send_orders(struct pool *pool);  /* that are due; false: the keeper's ears are full */
 void pool_on_keeper(struct watch *w, uint32_t events);

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define DONE_MAX_US 20000u
-#define HELD_MAX_US 200000u /* while others who have few are at work: it may not be done at all */
-#define GROW_US    2000u /* most have ended by then, and none has taken what it was armed with */
-#define OVERDUE_US 10000000u /* for the keeper to tell of a sandbox's end */
-#define YOUNG_US   1000000u  /* one that dies so early died of its making */
+#define DONE_MAX_US 20000u    /* that one lives on which says that it is done, */
+#define HELD_MAX_US 200000u   /* and while others who have few are at work: it may not be */
+#define GROW_US     2000u     /* most have ended by then, and none has all it was armed with */
+#define OVERDUE_US  10000000u /* for the keeper to tell of a sandbox's end */
+#define YOUNG_US    1000000u  /* one that dies so early died of its making */
 
 static const struct err lost = { ERR_SYS, 0, "the sandbox was lost" };
 

@@ -104,7 +104,8 @@ static void add_stream(struct buf *ret, const struct vial_bytes *stream, const s
 	if (is_cut && text.len >= strlen(half) &&
 	    memcmp(text.data + text.len - strlen(half), half, strlen(half)) == 0)
 		text.len -= strlen(half);
-	buf_add(&text, buf_str(more), more->len);
+	if (more)
+		buf_add(&text, buf_str(more), more->len);
 	size_t len = text.len;
 	if (max_characters >= 0) {
 		size_t kept = snippet_cut(buf_str(&text), len, (uint64_t)max_characters);
@@ -166,7 +167,7 @@ unsigned execute_render(struct buf *text, const struct snippet *s, const struct 
 		write_timeout(text, s);
 		return 200;
 	}
-	add_stream(&out, &result->out, &(struct buf)BUF_INIT(0), s->max_characters);
+	add_stream(&out, &result->out, NULL, s->max_characters);
 	add_errors(&err, s, result, note);
 	write_text(text, s, is_fine(result) ? "completed" : "error", &out, &err);
 	return 200;

@@ -16,6 +16,7 @@
 static int write_body(struct buf *out, const struct server *server, struct err *e)
 {
 	const struct environment *env = snippet_environment(server);
+	uint64_t memory = snippet_memory(server, server->host->config->server->execute_memory);
 	struct json j = { .out = out };
 
 	if (!env)
@@ -23,7 +24,7 @@ static int write_body(struct buf *out, const struct server *server, struct err *
 	json_open(&j, NULL, '{');
 	json_string(&j, "environment", env->name);
 	json_open(&j, "limits", '{');
-	json_int(&j, "memory", (int64_t)server->host->config->server->execute_memory);
+	json_int(&j, "memory", (int64_t)memory);
 	json_close(&j);
 	json_close(&j);
 	return 0;

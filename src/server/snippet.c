@@ -20,6 +20,13 @@ const struct environment *snippet_environment(const struct server *server)
 	return env ? env : environments_find(&server->environments, "python");
 }
 
+uint64_t snippet_memory(const struct server *server, uint64_t granted)
+{
+	uint64_t usual = server->host->limits.memory_bytes;
+
+	return granted > usual ? granted : usual;
+}
+
 struct snippet *snippet_create(const char *kind, struct server *server, struct exchange *x)
 {
 	size_t len;
@@ -248,8 +255,7 @@ static int make_job(struct vial_job **ret, struct snippet *s, struct err *e)
 		return -1;
 	job->environment = env;
 	job->limits.wall_ms = s->timeout_ms;
-	if (job->limits.memory_bytes < s->memory_bytes)
-		job->limits.memory_bytes = s->memory_bytes;
+	job->limits.memory_bytes = snippet_memory(s->server, s->memory_bytes);
 	/* The clock shall be what ends it; a bound that is as usual is one that armed ones have. */
 	if (job->limits.cpu_ms < s->timeout_ms)
 		job->limits.cpu_ms = s->timeout_ms;

@@ -47,6 +47,9 @@ void snippet_free(struct snippet *s);
 /* What such programs find: with packages if there is such a one.  NULL: none. */
 const struct environment *snippet_environment(const struct server *server);
 
+/* Bytes that one has whose contract grants so many: not less than others. */
+uint64_t snippet_memory(const struct server *server, uint64_t granted);
+
 /* Where in its stderr Python says why it could not even compile it, which has no SNIPPET_HEADER as
  * all else has.  NULL: it could. */
 const char *snippet_find_failure(const struct snippet *s, const struct vial_result *result);
