@@ -6,19 +6,13 @@
  */
 #include "keeper/keeper.h"
 
-#include <limits.h>
 #include <string.h>
 
 #define CALM_US 5000u /* after an order, before slots are made that nobody asked for */
 
 /* What the operator may ask for is what we can give: with as many again that wait for nobody yet,
  * end, or are of other daemons of this host. */
-enum {
-#define SETTING(key, kind, def, min, max, when, doc) MOST_##key = (max) < INT_MAX ? (max) : INT_MAX,
-#include "lib/settings.def"
-#undef SETTING
-};
-_Static_assert(2 * MOST_max <= KEEPER_CELLS_MAX, "there is room for all that `max` allows");
+_Static_assert(2 * SETTING_MAX_MAX <= KEEPER_CELLS_MAX, "there is room for all that `max` allows");
 
 /* ---- the table ------------------------------------------------------------------------- */
 

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { SETTING_MAX_MAX = 2048 }; /* of `max`: the keeper has room for so many */
+
 enum setting_kind {
 	KIND_COUNT,
 	KIND_SIZE,
