@@ -29,18 +29,27 @@ static int report_file(const struct vial_error *error)
 	return error->code == VIAL_BUG ? EXIT_OURS : EXIT_WRONG;
 }
 
+/* The first is for show alone. */
+static const struct option rows[] = {
+	{ "json", 0, NULL, "print a JSON array, one object per key", offsetof(struct request, json),
+	  NULL },
+	{ "config", 0, "FILE", "the operator's configuration (default: /etc/vial/vial.yaml)",
+	  offsetof(struct request, config), NULL },
+};
+
 /* ---- check ------------------------------------------------------------------------------ */
 
 static int check_main(int argc, char **argv)
 {
 	static const char *const synopsis[] = { "[FILE]", NULL };
+	struct request req = { 0 };
 	struct options o = { "config check",
 			     synopsis,
 			     "Read the operator's configuration, FILE or the usual one, and say "
 			     "what is wrong with it, and in which line. Nothing is started.",
-			     NULL,
-			     0,
-			     NULL,
+			     rows + 1,
+			     ARRAY_LEN(rows) - 1,
+			     &req,
 			     0 };
 	struct vial_error error;
 	struct err e;
@@ -48,22 +57,17 @@ static int check_main(int argc, char **argv)
 
 	if (cli_parse(&first, &status, &o, argc, argv))
 		return status;
-	if (first < argc && options_no_operands(first + 1, argc, argv, &e) < 0)
+	if (first < argc && !req.config) /* it may be named in either way */
+		req.config = argv[first++];
+	if (options_no_operands(first, argc, argv, &e) < 0)
 		return cli_report(o.verb, &e);
-	if (vial_config_check(first < argc ? argv[first] : NULL, &error) < 0)
+	if (vial_config_check(req.config, &error) < 0)
 		return report_file(&error);
 	(void)puts("ok");
 	return cli_flush(0);
 }
 
 /* ---- show ------------------------------------------------------------------------------- */
-
-static const struct option show_rows[] = {
-	{ "json", 0, NULL, "print a JSON array, one object per key", offsetof(struct request, json),
-	  NULL },
-	{ "config", 0, "FILE", "the operator's configuration (default: /etc/vial/vial.yaml)",
-	  offsetof(struct request, config), NULL },
-};
 
 /* The default of one key depends on who asks. */
 static const char *value_of(const struct vial_setting *s, char usual[DAEMON_PATH_MAX])
@@ -134,8 +138,8 @@ static int show_main(int argc, char **argv)
 			     "Show the configuration that a daemon started now, without options, "
 			     "would have: every key, its value, and the line or the variable that "
 			     "it comes from.",
-			     show_rows,
-			     ARRAY_LEN(show_rows),
+			     rows,
+			     ARRAY_LEN(rows),
 			     &req,
 			     0 };
 	struct vial_error error;

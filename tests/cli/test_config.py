@@ -27,6 +27,7 @@ class Config(cli.Case):
         self.assert_ok(self.check("server:\n  max: 8\n"), "ok\n")
         self.assert_ok(self.check("# nothing\n"), "ok\n")
         self.assert_ok(self.vial("config", "check", env=self.env), "ok\n")
+        self.assert_ok(self.vial("config", "check", "--config", self.file("server: {}\n"), env=self.env), "ok\n")
 
     def test_mistakes_have_their_line(self):
         for text, says in (
@@ -111,5 +112,6 @@ class Config(cli.Case):
 
     def test_usage(self):
         self.assertEqual(self.vial("config", "check", "a", "b").returncode, 2)
+        self.assertEqual(self.vial("config", "check", "--config", "a", "b").returncode, 2)
         self.assertEqual(self.vial("config", "show", "a").returncode, 2)
         self.assertEqual(self.vial("config", "shwo").returncode, 2)
