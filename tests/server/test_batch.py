@@ -148,7 +148,7 @@ class Batch(daemon.Case):
                 answer = self.daemon.ask("POST", "/v1/batch", batch_of(
                     *runs, code="exit(1)", stop_on_failure=True, detail="verdicts", parallel=1, **shared))
                 self.assertEqual((answer[0], answer[1]["summary"]["runs"]), (200, 1000), answer)
-                self.assertLess(time.monotonic() - began, 4)
+                self.assertLess(time.monotonic() - began, 10)  # not a thousand times
         status, answer, _ = self.daemon.ask("POST", "/v1/batch", batch_of(*runs, code="1", stdin=1))
         self.assertEqual((status, answer["error"]["field"]), (400, "stdin"))
 
