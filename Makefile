@@ -21,7 +21,7 @@ run: ## the daemon, warm, on 127.0.0.1:6000
 tour: all ## a few minutes with `vial run`
 	@tools/tour
 
-test: ## everything; ONLY="unit cli" for some stages
+test: ## all but the longest; ONLY="unit cli" for some stages
 	@tools/install-deps test
 	@tools/test $(ONLY)
 
