@@ -153,6 +153,8 @@ static void add_errors(struct buf *ret, const struct snippet *s, const struct vi
 	}
 	if (stream.len == 0 && !is_fine(result))
 		explain(&more, result);
+	if (note->len && stream.len && stream.data[stream.len - 1] != '\n')
+		buf_add_char(&more, '\n');
 	buf_add(&more, buf_str(note), note->len);
 	add_stream(ret, &stream, &more, s->max_characters);
 	ret->dropped += text.dropped + more.dropped;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { LOADED_DEPTH = 4 };
+enum { SHELVED_DEPTH = 4 };
 
 struct shelf_file {
 	unsigned holders;
@@ -54,6 +54,41 @@ static struct shelf_file *find(struct shelf_file *const *files, size_t count, co
 	return NULL;
 }
 
+/* ---- the directory --------------------------------------------------------------------- */
+
+/* What an interpreter makes for itself. */
+static bool is_cache(const char *path)
+{
+	return strstr(path, "__pycache__/");
+}
+
+/*
+ * The directory may be somebody's home, or a source tree: what is hidden there, or far down, is
+ * neither read nor written.  Files of programs that have such names are here alone.
+ */
+static bool is_ordinary(const char *path)
+{
+	size_t depth = 1;
+
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/'))
+		depth++;
+	return depth <= SHELVED_DEPTH && path[0] != '.' && !strstr(path, "/.") && !is_cache(path);
+}
+
+static void write_out(const struct shelf *shelf, const struct shelf_file *f)
+{
+	if (is_ordinary(f->name))
+		shelver_put(shelf->shelver, f->name, f->bytes, f->len);
+}
+
+static void unlink_out(const struct shelf *shelf, const char *name)
+{
+	if (is_ordinary(name))
+		shelver_remove(shelf->shelver, name);
+}
+
+/* ---- what is there --------------------------------------------------------------------- */
+
 static void remove_at(struct shelf *shelf, size_t i)
 {
 	shelf->bytes -= shelf->files[i]->len;
@@ -77,7 +112,7 @@ static void make_way(struct shelf *shelf, const char *name)
 		if (!is_same && !is_below(other, name) && !is_below(name, other))
 			continue;
 		if (!is_same) /* that one is about to be written anew, or removed */
-			shelver_remove(shelf->shelver, other);
+			unlink_out(shelf, other);
 		remove_at(shelf, i);
 	}
 }
@@ -94,7 +129,7 @@ static const char *put(struct shelf *shelf, const char *name, const struct vial_
 		return "out of memory";
 	shelf->files[shelf->count++] = f;
 	shelf->bytes += f->len;
-	shelver_put(shelf->shelver, name, f->bytes, f->len);
+	write_out(shelf, f);
 	return NULL;
 }
 
@@ -106,7 +141,12 @@ void shelf_done(struct shelf *shelf)
 
 bool shelf_has(const struct shelf *shelf, const char *name)
 {
-	return find(shelf->files, shelf->count, name);
+	for (size_t i = 0; i < shelf->count; i++) {
+		const char *other = shelf->files[i]->name;
+		if (strcmp(other, name) == 0 || is_below(other, name))
+			return true;
+	}
+	return false;
 }
 
 /* ---- lending --------------------------------------------------------------------------- */
@@ -144,28 +184,12 @@ int shelf_lend(struct loan **ret, const struct shelf *shelf, struct vial_job *jo
 	return 0;
 }
 
-/* What an interpreter makes for itself. */
-static bool is_cache(const char *path)
-{
-	return strstr(path, "__pycache__/");
-}
-
 static void say(struct buf *note, const char *path, const char *why)
 {
 	buf_printf(note, "%s was not kept: %s\n", path, why);
 }
 
 /* ---- from a directory ------------------------------------------------------------------ */
-
-/* It may be somebody's home, or a source tree: not what is hidden there, nor what is far down. */
-static bool is_ordinary(const char *path)
-{
-	size_t depth = 1;
-
-	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/'))
-		depth++;
-	return depth <= LOADED_DEPTH && path[0] != '.' && !strstr(path, "/.") && !is_cache(path);
-}
 
 struct loading {
 	struct shelf *shelf;
@@ -223,10 +247,13 @@ static void take_back(struct shelf *shelf, const struct loan *loan,
 	if (is_cache(now->path) ||
 	    (strcmp(now->path, loan->program) == 0 && !is_changed(result, now->path)))
 		return;
+	/* Others took the room to read it in: it is there, and as it was. */
+	if (is_gone && now->size && !is_changed(result, now->path))
+		return;
 	if (is_gone) {
 		if (given && given == current) { /* nobody has changed it since */
 			make_way(shelf, now->path);
-			shelver_remove(shelf->shelver, now->path);
+			unlink_out(shelf, now->path);
 		}
 		if (is_changed(result, now->path))
 			why = now->error ? now->error : "it is too large";
@@ -234,7 +261,7 @@ static void take_back(struct shelf *shelf, const struct loan *loan,
 		   memcmp(given->bytes, now->content.data, given->len) != 0) {
 		why = put(shelf, now->path, &now->content);
 		if (why)
-			shelver_remove(shelf->shelver, now->path);
+			unlink_out(shelf, now->path);
 	}
 	if (why)
 		say(note, now->path, why);

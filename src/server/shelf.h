@@ -28,9 +28,10 @@ struct shelf {
 struct loan; /* what one run was given */
 
 void shelf_done(struct shelf *shelf);
+/* A file of this name, or in a directory of this name. */
 bool shelf_has(const struct shelf *shelf, const char *name);
 
-/* What is in a directory and not hidden, so far as it fits; `note` as below. */
+/* What is in a directory, not hidden and not far down, so far as it fits; `note` as below. */
 void shelf_load(struct shelf *shelf, int dir, struct buf *note);
 
 /* Into the job, which will export what shelf_return() wants to know. */

@@ -4,12 +4,11 @@
 #include "server/admit.h"
 #include "server/record.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 enum { NOTE_MAX = 16 << 10 };
-
-#define OTHER_NAME ".main.py" /* of a program, where its own is that of somebody's file */
 
 static void start(struct snippet *s);
 
@@ -92,7 +91,7 @@ const char *snippet_find_failure(const struct snippet *s, const struct vial_resu
 	const char *type = result->exception.type;
 	size_t lines = 0;
 
-	if (!s->program || !type[0] || result->exit_code != 1 || result->out.len)
+	if (!s->program[0] || !type[0] || result->exit_code != 1 || result->out.len)
 		return NULL;
 	for (const char *at = text, *next; at < end; at = next, lines++) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
@@ -227,16 +226,25 @@ static void on_gone(void *arg)
 		pool_cancel(s->run); /* on_end follows, now or later */
 }
 
+/* The usual name; or, where that is one of somebody's files, one that is not. */
+static bool has_usual_name(struct snippet *s, const char *usual)
+{
+	unsigned tries = 0;
+
+	(void)snprintf(s->program, sizeof(s->program), "%s", usual);
+	while (s->keeps_files && shelf_has(&s->tenant->shelf, s->program))
+		(void)snprintf(s->program, sizeof(s->program), ".main-%u.py", ++tries);
+	return tries == 0;
+}
+
 static int set_program(struct snippet *s, struct vial_job *job, struct err *e)
 {
 	const struct buf *code = &s->source.code;
 	struct vial_error *error = (struct vial_error *)e;
-	bool is_taken = s->keeps_files && shelf_has(&s->tenant->shelf, job->code.name);
+	const char *name = has_usual_name(s, job->runtime->source_name) ? NULL : s->program;
 
-	s->program = is_taken ? OTHER_NAME : job->runtime->source_name;
 	if (!s->wrapper)
-		return vial_job_code(job, is_taken ? OTHER_NAME : NULL, buf_str(code), code->len,
-				     error);
+		return vial_job_code(job, name, buf_str(code), code->len, error);
 	if (vial_job_file(job, SNIPPET_NAME, buf_str(code), code->len, error) < 0 ||
 	    vial_job_export(job, SNIPPET_TOLD, error) < 0)
 		return -1;

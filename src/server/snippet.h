@@ -21,7 +21,7 @@ struct snippet {
 	uint64_t timeout_ms;
 	uint64_t memory_bytes; /* that its contract grants */
 	int64_t max_characters; /* of each stream; -1: as many as there are */
-	const char *program; /* the name of its file; NULL: it has none */
+	char program[24];    /* the name of its file; "": it has none */
 	const char *wrapper; /* a program that runs SNIPPET_NAME; NULL: the text is the program */
 	bool keeps_files;    /* shares the shelf */
 	struct loan *loan;

@@ -302,6 +302,20 @@ class Files(Execute):
         self.assert_out("import main; print(main.V, open('main.py').read(), 1 + 1)", "7 V = 7 2\n")
         self.assert_out("import os; os.remove('main.py'); print(1)", "1\n")
         self.assert_out("import os; print(os.listdir())", "['main.py']\n")
+        for _ in range(3):  # each program is its own, whatever those before it made of themselves
+            self.assert_out("open(__file__, 'w').write('print(666)')", "")
+            self.assert_out("print(1)", "1\n")
+        self.assert_out("import os\nfor name in os.listdir(): os.remove(name)", "")
+        self.assert_out("import os; os.remove('main.py'); os.mkdir('main.py'); open('main.py/x', 'w').close()", "")
+        self.assert_out("import os; print(os.listdir('main.py'))", "['x']\n")
+        self.assert_out("import shutil; shutil.rmtree('main.py')", "")
+
+    def test_one_that_there_was_no_room_to_read(self):
+        self.assert_out("open('old', 'wb').write(b'o' * (40 << 20))", "")
+        said = self.execute("open('new', 'wb').write(b'n' * (40 << 20))")["stderr"]
+        self.assertRegex(said, "^new was not kept: ")
+        self.assert_out("import os; print(os.listdir('.'), os.path.getsize('old'))\nos.remove('old')",
+                        "['old', 'main.py'] %d\n" % (40 << 20))
 
     def test_other_routes_do_not_see_them(self):
         self.assert_out("open('mine', 'w').write('x')", "")
@@ -366,6 +380,16 @@ class Directory(OutputPath):
             self.assertEqual(about.st_uid, self.owner)
         self.assert_out("import os; os.remove('d/e/f')", "")
         self.assertFalse(os.path.exists(os.path.join(self.path, "d")))
+        self.assertEqual(self.read(".hidden"), "of .hidden")
+
+    def test_what_is_hidden_or_far_down_is_not_touched(self):
+        self.assert_out("import os\nos.makedirs('.ssh'); os.makedirs('1/2/3/4/5')\n"
+                        "for name in ('.hidden', '.ssh/keys', '1/2/3/4/5/f'): open(name, 'w').write('mine')", "")
+        self.assertEqual(self.read(".hidden"), "of .hidden")
+        self.assertFalse({".ssh", "1"} & set(os.listdir(self.path)))
+        self.assert_out("print(open('.hidden').read(), open('.ssh/keys').read(), open('1/2/3/4/5/f').read())",
+                        "mine mine mine\n")
+        self.assert_out("import os; os.remove('.hidden')", "")
         self.assertEqual(self.read(".hidden"), "of .hidden")
 
     @daemon.inside
