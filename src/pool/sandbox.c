@@ -53,13 +53,14 @@ void sandbox_grow(struct sandbox *box, const struct limits *needs)
 	const struct runtime *rt =
 		box->pool->environments->items[box->shape.environment].tool.runtime;
 	struct limits *has = &box->shape.limits;
-	uint64_t before = plan_data_bytes(rt, has);
+	uint64_t before = plan_data_bytes(rt, has), after;
 	struct err ignored;
 
 	if (needs->memory_bytes <= has->memory_bytes)
 		return;
 	has->memory_bytes = needs->memory_bytes;
-	box->more_data = plan_data_bytes(rt, has) - before;
+	after = plan_data_bytes(rt, has);
+	box->more_data = after > before ? after - before : 0; /* very little has its own rule */
 	box->growth.on_due = on_growth;
 	if (loop_set_timer(box->pool->loop, &box->growth, GROW_US, &ignored) < 0)
 		(void)pool_tell(box, WIRE_GROW, has);
