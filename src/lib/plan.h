@@ -54,5 +54,3 @@ size_t plan_first_live(const struct plan *plan);
 
 /* What a compiler may use, when the program may use `lim`. */
 struct limits plan_compile_limits(const struct runtime *rt, const struct limits *lim);
-
-/* The plan for people: what --explain prints. */

@@ -8,7 +8,6 @@
 #include "guest/go.h"
 #include "pool/live_impl.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>

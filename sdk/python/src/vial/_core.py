@@ -107,8 +107,8 @@ class Step:
                  **members: Any) -> None:
         self.session = session.id
         given = by_name(callbacks)
-        if given is not None:
-            session.callbacks = given
+        if given is not None:  # older ones come back when this step is refused, or taken back
+            session.callbacks = {**session.callbacks, **given} if given else {}
         self.callbacks = session.callbacks
         self._path = session.path + "/runs"
         self._body = step_body(code, callbacks=given, **members)
@@ -126,7 +126,7 @@ class SessionCore:
         self.id = info.id
         self.path = "/v1/sessions/%s" % info.id
         self.files = FilesCore(talk, self.path)
-        self.callbacks = callbacks or {}  # those that the interpreter knows
+        self.callbacks = callbacks or {}  # those that the interpreter may know
 
     async def run(self, step: Step) -> Result:
         answer = await self.talk.json(step.request(streamed=False))
