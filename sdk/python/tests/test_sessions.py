@@ -74,6 +74,13 @@ def test_callbacks(session):
     assert session.run(code, mode="function", callbacks=callbacks).value == [0, 1, 2, 3, 4]
 
 
+def test_callbacks_of_a_step_that_was_refused(session):
+    assert session.run("a()", callbacks={"a": lambda: 1}).value == 1
+    with pytest.raises(vial.InvalidRequest):
+        session.run("b()", mode="none such", callbacks={"b": lambda: 2})
+    assert session.run("a()").value == 1
+
+
 AWAITING = "import asyncio\nawait asyncio.sleep(0)\n"
 
 
