@@ -127,9 +127,9 @@ void result_read_error(struct result *r, const struct runtime *rt)
 
 /* ---- files ----------------------------------------------------------------------------- */
 
-static void add_file(struct file_list *l, const char *path, uint64_t size)
+static void add_file(struct file_list *l, const char *path, uint64_t size, size_t max)
 {
-	if (l->count >= CHANGED_MAX) {
+	if (l->count >= max) {
 		l->cut = true;
 		return;
 	}
@@ -156,19 +156,23 @@ static bool matches(const struct vial_job *job, const char *pattern, const char 
 	return does;
 }
 
+/* A pattern is a name first: "[Video] a.pptx" is a file. */
+static bool is_named(const struct vial_job *job, const char *path)
+{
+	for (size_t i = 0; i < job->exports.count; i++)
+		if (strcmp(job->exports.items[i], path) == 0)
+			return true;
+	return false;
+}
+
 static bool is_export(const struct vial_job *job, const struct workspace_entry *entry)
 {
-	if (job->keep_bytes && entry->changed)
-		return true;
-	for (size_t i = 0; i < job->exports.count; i++) {
-		const char *pattern = job->exports.items[i];
-		/* A pattern is a name first: "[Video] a.pptx" is a file. */
-		if (strcmp(pattern, entry->path) == 0)
+	if (!entry->changed)
+		return false;
+	for (size_t i = 0; i < job->exports.count; i++)
+		if (matches(job, job->exports.items[i], entry->path, FNM_PATHNAME | FNM_PERIOD))
 			return true;
-		if (entry->changed && matches(job, pattern, entry->path, FNM_PATHNAME | FNM_PERIOD))
-			return true;
-	}
-	return false;
+	return job->keep_bytes;
 }
 
 static int by_name(const void *a, const void *b)
@@ -199,9 +203,11 @@ void result_visit(struct result *r, const struct vial_job *job, const struct wor
 
 	seen.changed |= seen.moved && !was_put(r, job, seen.path);
 	if (seen.changed)
-		add_file(&r->changed, seen.path, seen.size);
-	if (is_export(job, &seen))
-		add_file(&r->exports, seen.path, seen.size);
+		add_file(&r->changed, seen.path, seen.size, CHANGED_MAX);
+	if (is_named(job, seen.path)) /* of which there are only so many */
+		add_file(&r->exports, seen.path, seen.size, SIZE_MAX);
+	else if (is_export(job, &seen))
+		add_file(&r->exports, seen.path, seen.size, CHANGED_MAX);
 }
 
 /* A name that found nothing is an entry too: with the reason instead of content. */
@@ -215,7 +221,7 @@ static void add_missing(struct file_list *l, const struct vial_job *job)
 				(!job->keep_bytes &&
 				 matches(job, pattern, l->files[k].path, FNM_PATHNAME));
 		if (!found)
-			add_file(l, pattern, 0);
+			add_file(l, pattern, 0, SIZE_MAX);
 	}
 }
 

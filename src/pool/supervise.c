@@ -122,7 +122,7 @@ static void conclude(struct run *run, const char *stage)
 {
 	result_set_end(run->result, &run->end, stage);
 	result_read_error(run->result, run->job->runtime);
-	bool has_exports = run->job->exports.count && !run->job->keep_bytes;
+	bool has_exports = run->job->exports.count;
 	/* Whoever is still at work there could hold up who looks. */
 	bool is_alone = run->files.is_alone || run->occupant.box->gone;
 	if (!has_exports && is_alone && files_untouched(run)) {
@@ -148,6 +148,8 @@ static void prepare_stage(struct run *run)
 	run->is_read = run->has_ended = false;
 	run->readings = 0;
 	run->start_us = run->in_sent = run->go_sent = run->word_len = run->held_len = 0;
+	/* Those of the stage before are closed, and their numbers others' by now. */
+	run->in.fd = run->out.fd = run->err.fd = run->control.fd = -1;
 }
 
 static void begin_next_stage(struct run *run)

@@ -104,29 +104,41 @@ static bool is_below(const char *name, const char *dir)
 }
 
 /* Of the same name; or a file where this one needs a directory; or the other way round. */
+static bool is_in_the_way(const char *other, const char *name)
+{
+	return strcmp(other, name) == 0 || is_below(other, name) || is_below(name, other);
+}
+
 static void make_way(struct shelf *shelf, const char *name)
 {
 	for (size_t i = shelf->count; i-- > 0;) {
 		const char *other = shelf->files[i]->name;
-		bool is_same = strcmp(other, name) == 0;
-		if (!is_same && !is_below(other, name) && !is_below(name, other))
+		if (!is_in_the_way(other, name))
 			continue;
-		if (!is_same) /* that one is about to be written anew, or removed */
+		if (strcmp(other, name) != 0) /* that one is about to be written anew, or removed */
 			unlink_out(shelf, other);
 		remove_at(shelf, i);
 	}
 }
 
+/* What cannot be kept leaves what is there as it is. */
 static const char *put(struct shelf *shelf, const char *name, const struct vial_bytes *content)
 {
-	make_way(shelf, name);
-	if (shelf->count == SHELF_FILES_MAX)
+	size_t count = 0, bytes = 0; /* of those that stay */
+
+	for (size_t i = 0; i < shelf->count; i++)
+		if (!is_in_the_way(shelf->files[i]->name, name)) {
+			count++;
+			bytes += shelf->files[i]->len;
+		}
+	if (count == SHELF_FILES_MAX)
 		return "there are too many files";
-	if (content->len > SHELF_BYTES_MAX - shelf->bytes)
+	if (content->len > SHELF_BYTES_MAX - bytes)
 		return "there is no room for it";
 	struct shelf_file *f = file_create(name, content);
 	if (!f)
 		return "out of memory";
+	make_way(shelf, name);
 	shelf->files[shelf->count++] = f;
 	shelf->bytes += f->len;
 	write_out(shelf, f);
@@ -161,6 +173,31 @@ void loan_free(struct loan *loan)
 	free(loan);
 }
 
+/* What a workspace has left for files. */
+struct space {
+	uint64_t bytes, inodes;
+};
+
+static bool space_take(struct space *s, const struct shelf_file *f)
+{
+	enum { PAGE = 4096 };
+	uint64_t bytes = ((uint64_t)f->len + PAGE - 1) / PAGE * PAGE, inodes = 1;
+
+	for (const char *slash = strchr(f->name, '/'); slash; slash = strchr(slash + 1, '/'))
+		inodes++; /* its directories, which may be others' too */
+	if (bytes > s->bytes || inodes > s->inodes)
+		return false;
+	s->bytes -= bytes;
+	s->inodes -= inodes;
+	return true;
+}
+
+/* Less a part for the program and what it makes. */
+static struct space space_of(const struct limits *limits)
+{
+	return (struct space){ limits->workspace_bytes / 16 * 15, limits->files / 16 * 15 };
+}
+
 int shelf_lend(struct loan **ret, const struct shelf *shelf, struct vial_job *job, struct err *e)
 {
 	AUTO(loan_freep) struct loan *loan = calloc(1, sizeof(*loan));
@@ -171,8 +208,12 @@ int shelf_lend(struct loan **ret, const struct shelf *shelf, struct vial_job *jo
 	loan->program = strdup(job->code.name);
 	if (!loan->program)
 		return err_sys(e, "files");
+	struct space space = space_of(&job->limits);
 	for (size_t i = 0; i < shelf->count; i++) {
 		struct shelf_file *f = shelf->files[i];
+		/* Runs that overlap may have left more than one can have: it is not a run's end. */
+		if (f->len > job->limits.file_bytes || !space_take(&space, f))
+			continue;
 		if (job_lend_file(job, f->name, f->bytes, f->len, e) < 0 ||
 		    vial_job_export(job, f->name, error) < 0)
 			return -1;
@@ -247,7 +288,7 @@ static void take_back(struct shelf *shelf, const struct loan *loan,
 	if (is_cache(now->path) ||
 	    (strcmp(now->path, loan->program) == 0 && !is_changed(result, now->path)))
 		return;
-	/* Others took the room to read it in: it is there, and as it was. */
+	/* It is there and as it was, with no room left to read it in. */
 	if (is_gone && now->size && !is_changed(result, now->path))
 		return;
 	if (is_gone) {
@@ -260,8 +301,6 @@ static void take_back(struct shelf *shelf, const struct loan *loan,
 	} else if (!given || given->len != now->content.len ||
 		   memcmp(given->bytes, now->content.data, given->len) != 0) {
 		why = put(shelf, now->path, &now->content);
-		if (why)
-			unlink_out(shelf, now->path);
 	}
 	if (why)
 		say(note, now->path, why);
@@ -272,4 +311,6 @@ void shelf_return(struct shelf *shelf, const struct loan *loan, const struct via
 {
 	for (size_t i = 0; i < result->export_count; i++)
 		take_back(shelf, loan, result, &result->exports[i], note);
+	if (result->changed_cut)
+		buf_add_str(note, "There were more files, or such that could not be looked at.\n");
 }

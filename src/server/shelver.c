@@ -195,6 +195,11 @@ static void ask(struct shelver *s, const struct order *order, const char *name, 
 
 	if (!s || s->watch.fd < 0)
 		return;
+	if (s->sent > s->pending.len / 2) { /* what has left makes room */
+		s->pending.len -= s->sent;
+		memmove(s->pending.data, s->pending.data + s->sent, s->pending.len);
+		s->sent = 0;
+	}
 	if (need > s->pending.max - s->pending.len) {
 		(void)fprintf(stderr, "vial-server: a file was not written: its disk is slow\n");
 		return;

@@ -310,6 +310,24 @@ class Files(Execute):
         self.assert_out("import os; print(os.listdir('main.py'))", "['x']\n")
         self.assert_out("import shutil; shutil.rmtree('main.py')", "")
 
+    def test_one_that_looks_as_old_as_another(self):
+        self.assert_out("open('a', 'w').write('A'); open('b', 'w').write('B')", "")
+        self.assert_out("import shutil; shutil.copy2('a', 'b')", "")
+        self.assert_out("import os; print(open('b').read()); os.rename('a', 'b')", "A\n")
+        self.assert_out("import os; print(os.listdir()); os.remove('b')", "['b', 'main.py']\n")
+
+    def test_one_that_is_removed_beside_many_new_ones(self):
+        self.assert_out("open('old', 'w').write('x')", "")
+        said = self.execute("import os; os.remove('old'); os.mkdir('new')\n"
+                            "for i in range(1500): open('new/%d' % i, 'w').close()")["stderr"]
+        self.assertRegex(said, "new/[0-9]+ was not kept: there are too many files\n")
+        self.assert_out("import os, shutil; print(os.path.exists('old'), len(os.listdir('new')) > 250)\n"
+                        "shutil.rmtree('new')", "False True\n")
+
+    def test_one_that_nobody_can_look_at(self):
+        self.assert_out("import os; os.mkdir('d'); open('d/f', 'w').write('x')", "")
+        self.assertIn("could not be looked at", self.execute("import os; os.chmod('d', 0)")["stderr"])
+
     def test_one_that_there_was_no_room_to_read(self):
         self.assert_out("open('old', 'wb').write(b'o' * (40 << 20))", "")
         said = self.execute("open('new', 'wb').write(b'n' * (40 << 20))")["stderr"]
