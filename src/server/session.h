@@ -34,7 +34,7 @@ struct interpreter {
 	bool is_ready;
 	bool has_begun;        /* a program ran in it */
 	bool is_policy_due;    /* it may be under another policy than the session is */
-	bool is_touched;       /* files were put there, or taken away */
+	bool is_touched;       /* files were put there or taken away, or a shell was in it */
 	uint64_t last_number;  /* of a step */
 	uint64_t strays;       /* messages that nobody had asked for; */
 	uint64_t stray_bytes;  /* in all */

@@ -347,6 +347,7 @@ void session_terminal_get(struct exchange *x, void *arg)
 		return;
 	}
 	exchange_on_gone(x, on_gone, d);
+	s->interpreter->is_touched = true;
 	session_use(s);
 }
 

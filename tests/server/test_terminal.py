@@ -67,6 +67,14 @@ class Terminal(Case):
         shell.send(b"echo $HTTP_PROXY $https_proxy; exec 3<>/dev/tcp/127.0.0.1/3128 && echo op''en\n")
         self.assertIn("http://127.0.0.1:3128 mine\r\n", shell.until(b"open\r\n"))
 
+    def test_a_reset_ends_it_although_there_was_no_step(self):
+        shell = self.shell()
+        shell.send(b"touch left; echo do''ne\n")
+        shell.until(b"done\r\n")
+        self.assertEqual(self.daemon.ask("POST", "/v1/sessions/%s/reset" % self.session)[0], 200)
+        self.assertEqual(shell.closing()[0], 1001)
+        self.assertEqual(self.step("import os; os.listdir()")["value"]["json"], [])
+
     def test_the_end_is_told(self):
         for end, told in ((b"exit 3\n", (1000, "exit 3")), (b"kill -9 $$\n", (1000, "signal 9"))):
             shell = self.shell()
