@@ -108,7 +108,7 @@ static int pack_found(struct packing *p, const FTSENT *f, size_t root, struct er
 static int pack_all(struct packing *p, const char *path, struct err *e)
 {
 	char *roots[] = { (char *)path, NULL };
-	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
 	int failed = 0;
 	FTSENT *f;
 

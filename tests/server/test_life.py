@@ -155,7 +155,8 @@ class Ending(unittest.TestCase):
                 answers.append(problem)
         thread = threading.Thread(target=work)
         thread.start()
-        self.assertTrue(wait_until(lambda: any(run["state"] == "running" for run in self.daemon.runs())))
+        self.assertTrue(wait_until(lambda: any(run["state"] == "running" and "session" not in run
+                                               for run in self.daemon.runs())))
         return thread, answers
 
     def assert_all_gone(self, *pids):
@@ -197,6 +198,7 @@ class Ending(unittest.TestCase):
         steps = []
         step.start()
         thread, answers = self.run_in_thread("import time; print(1, flush=True); time.sleep(60)")
+        self.assertTrue(wait_until(lambda: [run["state"] for run in self.daemon.runs()] == ["running"] * 2))
         self.daemon.process.send_signal(signal.SIGTERM)
         thread.join()
         step.join()

@@ -348,7 +348,7 @@ TEST(trees_are_removed_whole_and_links_not_followed)
 	(void)snprintf(path, sizeof(path), "%s/t/a/link", root);
 	(void)snprintf(kept, sizeof(kept), "%s/kept", root);
 	CHECK(symlink(kept, path) == 0);
-	(void)snprintf(path, sizeof(path), "%s/t/a/file", root); /* in a tmpfs others take no room */
+	(void)snprintf(path, sizeof(path), "%s/t/a/file", root); /* others may take no room */
 	auto_close int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	CHECK(write(file, "x", 1) == 1);
 	(void)snprintf(path, sizeof(path), "%s/t/a/b", root);
