@@ -313,7 +313,8 @@ class Many(daemon.Case):
                 answers.append((answer, time.monotonic() - start))
         self.in_threads(60, work)
         refused = [(answer, spent) for answer, spent in answers if answer[0] == 503]
-        self.assertEqual(len(refused), 60 - 8 * (daemon.WORKERS or 1) - 16, [answer[0] for answer, _ in answers])
+        places = 8 * (daemon.WORKERS or 1)  # some may be taken by sandboxes that are still ending
+        self.assertIn(60 - 16 - len(refused), range(places + 1), [answer[0] for answer, _ in answers])
         for answer, spent in refused:
             self.assert_refused(answer, 503, "busy")
             self.assertEqual(answer[2]["Retry-After"], "1")
