@@ -54,6 +54,16 @@ static struct shelf_file *find(struct shelf_file *const *files, size_t count, co
 	return NULL;
 }
 
+/* Itself and the directories that it is in. */
+static size_t depth_of(const char *path)
+{
+	size_t depth = 1;
+
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/'))
+		depth++;
+	return depth;
+}
+
 /* ---- the directory --------------------------------------------------------------------- */
 
 /* What an interpreter makes for itself. */
@@ -68,11 +78,8 @@ static bool is_cache(const char *path)
  */
 static bool is_ordinary(const char *path)
 {
-	size_t depth = 1;
-
-	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/'))
-		depth++;
-	return depth <= SHELVED_DEPTH && path[0] != '.' && !strstr(path, "/.") && !is_cache(path);
+	return depth_of(path) <= SHELVED_DEPTH && path[0] != '.' && !strstr(path, "/.") &&
+	       !is_cache(path);
 }
 
 static void write_out(const struct shelf *shelf, const struct shelf_file *f)
@@ -181,10 +188,9 @@ struct space {
 static bool space_take(struct space *s, const struct shelf_file *f)
 {
 	enum { PAGE = 4096 };
-	uint64_t bytes = ((uint64_t)f->len + PAGE - 1) / PAGE * PAGE, inodes = 1;
+	uint64_t bytes = ((uint64_t)f->len + PAGE - 1) / PAGE * PAGE;
+	uint64_t inodes = depth_of(f->name); /* at the most: directories may be others' too */
 
-	for (const char *slash = strchr(f->name, '/'); slash; slash = strchr(slash + 1, '/'))
-		inodes++; /* its directories, which may be others' too */
 	if (bytes > s->bytes || inodes > s->inodes)
 		return false;
 	s->bytes -= bytes;

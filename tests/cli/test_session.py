@@ -230,6 +230,9 @@ class SessionFiles(Case):
         self.assertEqual(subprocess.run(["diff", "-r", tree, back], check=False).returncode, 0)
         self.assertTrue(os.access(os.path.join(back, "tool"), os.X_OK))
         self.assertEqual(os.readlink(os.path.join(back, "link")), "a/ä/f")
+        os.symlink("tree", os.path.join(self.dir, "latest"))
+        self.assert_ok(self.vial("session", "put", name, os.path.join(self.dir, "latest")), "")
+        self.assertEqual([path for path in self.files(name) if path.startswith("latest/t")], ["latest/tool"])
 
     def test_what_a_guest_made_stays_where_it_is_put(self):
         name = self.open()

@@ -427,7 +427,7 @@ class Leaks(Case):
             if number % 500 == 499:
                 print("# %d rollbacks" % (number + 1), flush=True)
         self.assertEqual(self.value(session, "[x, open('f').read()]"), [7, "seven"])
-        self.assertTrue(wait_until(lambda: self.state(session) <= before), self.state(session))
+        self.assertTrue(wait_until(lambda: self.state(session) == before), self.state(session))
         self.assertLess(self.memory(session), memory + (8 << 20))
         self.assertLess(len(os.listdir("/proc/%d/fd" % self.daemon.server_pid())), fds + 4)
 

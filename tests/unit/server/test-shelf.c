@@ -134,6 +134,25 @@ TEST(shelf_keeps_what_is_written_over_the_program)
 	CHECK(shelf_has(&f.shelf, "main.py"));
 }
 
+TEST(shelf_lends_no_more_than_a_run_can_have)
+{
+	AUTO(fixture_done) struct fixture f = { .note = BUF_INIT(4096) };
+	auto_buf struct buf out = BUF_INIT(4096);
+	AUTO(vial_job_freep) struct vial_job *job = NULL;
+	AUTO(loan_freep) struct loan *loan = NULL;
+	struct err e;
+
+	CHECK(run(&f, LEFT({ "a", "1" }, { "b/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15", "2" })));
+	job = make_job(&f);
+	CHECK(job);
+	job->limits.files = 16;
+	CHECK_OK(shelf_lend(&loan, &f.shelf, job, &e));
+	CHECK_INT(job->file_count, 1);
+	CHECK_STR(job->files[0].name, "a");
+	give_back(&f, loan, LEFT({ "a", NULL }));
+	CHECK_STR(show(&f, &out), "b/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15=2 ");
+}
+
 TEST(shelf_says_what_it_does_not_keep)
 {
 	AUTO(fixture_done) struct fixture f = { .note = BUF_INIT(4096) };

@@ -107,7 +107,7 @@ class Step:
                  **members: Any) -> None:
         self.session = session.id
         given = by_name(callbacks)
-        if given is not None:  # older ones come back when this step is refused, or taken back
+        if given is not None:  # the older ones stay, if this step is refused
             session.callbacks = {**session.callbacks, **given} if given else {}
         self.callbacks = session.callbacks
         self._path = session.path + "/runs"
