@@ -73,6 +73,15 @@ struct pool_state state_of(struct bench *b, int environment);
 			STOP(TEST_FAIL, "%s: %s", #call, b.e.msg);              \
 	} while (0)
 
+/* Never for so long that it can be too short on a busy machine. */
+#define UNTIL(condition)                                                        \
+	do {                                                                    \
+		for (int i_ = 0; i_ < 12000 && !(condition); i_++)              \
+			pass_time(&b, 5);                                       \
+		if (!(condition))                                               \
+			STOP(TEST_FAIL, "never: %s", #condition);               \
+	} while (0)
+
 /* A run that gave a result. */
 #define CHECK_RESULT(t)                                                         \
 	do {                                                                    \

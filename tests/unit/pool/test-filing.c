@@ -96,14 +96,6 @@ static void on_end(const struct filing_end *end, const struct err *e, void *arg)
 		d->why = *e;
 }
 
-#define UNTIL(condition)                                                                           \
-	do {                                                                                       \
-		for (int i_ = 0; i_ < 12000 && !(condition); i_++)                                 \
-			pass_time(&b, 5);                                                          \
-		if (!(condition))                                                                  \
-			STOP(TEST_FAIL, "never: %s", #condition);                                  \
-	} while (0)
-
 static int begin(struct desk *d, struct bench *b)
 {
 	const struct live_events events = { on_line, on_output, on_live_end, d };
@@ -186,8 +178,7 @@ TEST(what_is_forgotten_leaves_nothing)
 
 	const struct filing_request put = { .kind = FILING_PUT, .name = "f", .mode = 0644 };
 	CHECK_RUN(ask(&d, &b, &put));
-	pass_time(&b, 50);
-	CHECK_INT(filing_send(d.filing, "half", 4), 4);
+	UNTIL(filing_send(d.filing, "half", 4) == 4); /* its filer is there */
 	pass_time(&b, 50);
 	filing_forget(take_ptr(&d.filing));
 	for (int i = 0; i < 100; i++) { /* its temporary name goes when its filer has noticed */

@@ -31,7 +31,7 @@ TEST(sandboxes_are_armed_in_advance)
 	CHECK_INT(state_of(&b, ENV_PYTHON).on_demand, 0);
 	CHECK_INT(armed_of(&b, ENV_PYTHON, 3), 3);
 	CHECK_INT(b.keeper.arms, 4);
-	CHECK_INT(standin_alive(&b.keeper), 3);
+	CHECK_INT(left_alive(&b, 3), 3);
 
 	CHECK_RUN(run_code(&t, &b, ENV_SH, "echo hi\n"));
 	CHECK_RESULT(t);
@@ -71,8 +71,7 @@ TEST(an_armed_sandbox_that_dies_is_replaced)
 
 	OPEN(&b, &options);
 	b.keeper.dead_arms = 2;
-	for (int i = 0; i < 300 && b.keeper.arms < 4; i++)
-		pass_time(&b, 100); /* it waits a little before it tries again */
+	UNTIL(b.keeper.arms >= 4); /* it waits a little before it tries again */
 	CHECK_INT(armed_of(&b, ENV_PYTHON, 2), 2);
 	CHECK_INT(b.keeper.arms, 4);
 	CHECK_RUN(run_code(&t, &b, ENV_PYTHON, "echo hi\n"));
@@ -118,7 +117,7 @@ TEST(only_what_fits_is_used)
 	OPEN(&b, &options);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct vial_job *job = NULL;
-		pass_time(&b, 100);
+		CHECK_INT(armed_of(&b, ENV_PYTHON, 1), 1);
 		uint64_t before = state_of(&b, ENV_PYTHON).armed_hits;
 		CHECK_RUN(new_job(&job, &b, ENV_PYTHON, "echo hi\n"));
 		CHECK_JOB(vial_job_limit(job, cases[i].limit, cases[i].value, &je));
@@ -222,15 +221,15 @@ TEST(runs_wait_in_turn_and_no_more_than_may)
 	OPEN(&b, &options);
 	for (size_t i = 0; i < 3; i++)
 		CHECK_RUN(
-			start_code(&t[i], &b, i % 2 ? ENV_SH : ENV_PYTHON, "sleep 0.1; echo hi\n"));
+			start_code(&t[i], &b, i % 2 ? ENV_SH : ENV_PYTHON, "sleep 0.5; echo hi\n"));
 	CHECK(start_code(&t[3], &b, ENV_SH, "") == -1);
 	CHECK_INT(b.e.code, ERR_BUSY);
 	CHECK_INT(state_of(&b, ENV_SH).refused, 1);
-	CHECK_RUN(serve(&b, 5000));
+	CHECK_RUN(serve(&b, 20000));
 	for (size_t i = 0; i < 3; i++) {
 		CHECK_RESULT(t[i]);
 		CHECK_INT(t[i].order, t[0].order + i);
-		CHECK(t[i].result.wall_ms < 1000); /* waiting does not count */
+		CHECK(t[i].result.wall_ms < 1400); /* the second before it does not count */
 	}
 }
 
@@ -247,7 +246,7 @@ TEST(an_idle_sandbox_gives_way_to_a_run_that_needs_room)
 	for (size_t i = 0; i < 3; i++)
 		CHECK_RUN(start_code(&t[i], &b, ENV_C, "sleep 0.1; echo hi\n"));
 	CHECK(start_code(&t[3], &b, ENV_C, "echo hi\n") == -1);
-	CHECK_RUN(serve(&b, 5000));
+	CHECK_RUN(serve(&b, 20000));
 	for (size_t i = 0; i < 3; i++)
 		CHECK_RESULT(t[i]);
 	CHECK_INT(left_alive(&b, 3), 3);
@@ -334,7 +333,7 @@ TEST(a_keeper_that_does_not_listen_is_not_waited_for)
 		CHECK_RUN(start_code(&told[i], &b, ENV_PYTHON, "echo hi\n"));
 	pass_time(&b, 50);
 	CHECK_INT(state_of(&b, ENV_PYTHON).waiting, RUNS);
-	CHECK(state_of(&b, ENV_PYTHON).arming > 0);
+	UNTIL(state_of(&b, ENV_PYTHON).arming > 0);
 	CHECK(state_of(&b, ENV_PYTHON).arming < RUNS);
 }
 
@@ -365,7 +364,7 @@ TEST(a_pool_can_be_freed_by_whoever_gets_a_result)
 		b.keeper.loses = i == 2;
 		for (size_t k = 0; k < 4; k++)
 			CHECK_RUN(start_code(&t[k], &b, i, "echo hi\n"));
-		CHECK_RUN(serve(&b, 5000));
+		CHECK_RUN(serve(&b, 20000));
 		CHECK(!b.pool);
 	}
 }

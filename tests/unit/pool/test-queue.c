@@ -79,8 +79,8 @@ TEST(one_share_leaves_places_in_the_queue)
 
 	OPEN(&b, &options);
 	share_pool(&b, &p);
-	CHECK_RUN(start_many(many, 1, &b, &p.greedy, "sleep 0.3\n"));
-	pass_time(&b, 50);
+	CHECK_RUN(start_many(many, 1, &b, &p.greedy, "sleep 1\n"));
+	UNTIL(p.greedy.running == 1);
 	while (count < 31 && start_code(&many[1 + count], &b, ENV_SH, "echo hi\n") == 0)
 		count++;
 	CHECK_INT(b.e.code, ERR_BUSY);
@@ -127,8 +127,8 @@ TEST(a_share_has_a_bound_of_its_own)
 	OPEN(&b, &options);
 	share_pool(&b, &p);
 	p.greedy.queue_max = 2;
-	CHECK_RUN(start_many(t, 1, &b, &p.greedy, "sleep 0.1\n"));
-	pass_time(&b, 30);
+	CHECK_RUN(start_many(t, 1, &b, &p.greedy, "sleep 1\n"));
+	UNTIL(p.greedy.running == 1);
 	CHECK_RUN(start_many(t + 1, 2, &b, &p.greedy, "echo hi\n"));
 	CHECK(start_code(&t[3], &b, ENV_SH, "echo hi\n") == -1 && b.e.code == ERR_BUSY);
 	CHECK(pool_share_is_full(b.pool, &p.greedy));
@@ -145,10 +145,9 @@ TEST(whoever_has_many_leaves_a_sandbox_to_whoever_has_none)
 
 	OPEN(&b, &options);
 	share_pool(&b, &p);
-	CHECK_RUN(start_many(many, 12, &b, &p.greedy, "sleep 1\n"));
-	for (int i = 0; i < 200 && p.greedy.running < 7; i++)
-		pass_time(&b, 10);
-	pass_time(&b, 50);
+	CHECK_RUN(start_many(many, 12, &b, &p.greedy, "sleep 3\n"));
+	UNTIL(p.greedy.running >= 7);
+	pass_time(&b, 50); /* for one too many */
 	CHECK_INT(p.greedy.running, 7);
 	CHECK_INT(p.greedy.waiting_count, 5);
 	CHECK_RUN(start_many(&one, 1, &b, &p.modest, "echo hi\n"));
@@ -170,8 +169,7 @@ TEST(whoever_has_none_finds_one_armed_beside_a_crowd)
 	OPEN(&b, &options);
 	share_pool(&b, &p);
 	CHECK_RUN(start_many(many, 40, &b, &p.greedy, "sleep 1\n"));
-	for (int i = 0; i < 500 && (p.greedy.running < 8 || state_of(&b, ENV_SH).armed < 2); i++)
-		pass_time(&b, 10);
+	UNTIL(p.greedy.running >= 8 && state_of(&b, ENV_SH).armed >= 2);
 	CHECK(p.greedy.waiting_count > 0);
 	CHECK_RUN(start_many(&one, 1, &b, &p.modest, "echo hi\n"));
 	CHECK_INT(p.modest.running, 1); /* at once */
@@ -204,11 +202,11 @@ TEST(a_crowd_is_held_up_while_others_come_who_have_few)
 	CHECK_RESULT(one);
 	b.keeper.holds_arms = true;
 	CHECK_RUN(start_many(many, 40, &b, &p.greedy, "echo hi\n"));
-	pass_time(&b, 100);
+	UNTIL(b.keeper.held_count >= half_of_the_processors());
+	pass_time(&b, 50); /* for one too many */
 	CHECK_INT(b.keeper.held_count, half_of_the_processors());
 	CHECK_RUN(start_many(&another, 1, &b, &p.modest, "echo hi\n"));
-	pass_time(&b, 50);
-	CHECK_INT(b.keeper.held_count, half_of_the_processors() + 1); /* at once */
+	UNTIL(b.keeper.held_count == half_of_the_processors() + 1); /* at once */
 	standin_release_all(&b.keeper);
 	CHECK_RUN(serve(&b, 30000));
 	CHECK_RESULT(another);
@@ -230,8 +228,7 @@ TEST(a_crowd_is_not_held_up_when_nobody_else_came_lately)
 	pass_time(&b, 1100);
 	b.keeper.holds_arms = true;
 	CHECK_RUN(start_many(many, 40, &b, &p.greedy, "echo hi\n"));
-	pass_time(&b, 100);
-	CHECK(b.keeper.held_count >= 4);
+	UNTIL(b.keeper.held_count >= 4);
 	standin_release_all(&b.keeper);
 	CHECK_RUN(serve(&b, 30000));
 	for (size_t i = 0; i < 40; i++)
@@ -247,17 +244,13 @@ TEST(who_gives_its_sandbox_to_one_before_it_is_the_next)
 	OPEN(&b, &on_demand);
 	b.keeper.holds_arms = true;
 	CHECK_RUN(start_many(t, 3, &b, NULL, "echo hi\n"));
-	for (int i = 0; i < 200 && b.keeper.held_count < 3; i++)
-		pass_time(&b, 5);
-	CHECK_INT(b.keeper.held_count, 3);
+	UNTIL(b.keeper.held_count == 3);
 	standin_release(&b.keeper, 1);
-	for (int i = 0; i < 400 && !t[0].ended; i++)
-		pass_time(&b, 5);
-	CHECK(t[0].ended && !t[1].ended && !t[2].ended);
+	UNTIL(t[0].ended);
+	CHECK(!t[1].ended && !t[2].ended);
 	standin_release(&b.keeper, 2);
-	for (int i = 0; i < 400 && !t[1].ended; i++)
-		pass_time(&b, 5);
-	CHECK(t[1].ended && !t[2].ended);
+	UNTIL(t[1].ended);
+	CHECK(!t[2].ended);
 	standin_release(&b.keeper, 0);
 	CHECK_RUN(serve(&b, 30000));
 	CHECK_RESULT(t[2]);
@@ -265,18 +258,15 @@ TEST(who_gives_its_sandbox_to_one_before_it_is_the_next)
 
 TEST(who_has_the_pool_alone_has_all_of_it)
 {
-	auto_bench struct bench b;
-	struct pool_options options = { .armed_min = 0, .boxes_max = 8, .queue_max = 4 };
 	struct share alone = { .weight = 1, .queue_max = UINT_MAX };
 	struct told t[13];
+	auto_bench struct bench b; /* ends first: runs are still in it */
+	struct pool_options options = { .armed_min = 0, .boxes_max = 8, .queue_max = 4 };
 
 	OPEN(&b, &options);
 	pool_add_share(b.pool, &alone);
-	CHECK_RUN(start_many(t, 12, &b, &alone, "sleep 0.2\n"));
+	CHECK_RUN(start_many(t, 12, &b, &alone, "sleep 60\n"));
 	CHECK(start_code(&t[12], &b, ENV_SH, "echo hi\n") == -1 && b.e.code == ERR_BUSY);
 	CHECK(!pool_share_is_full(b.pool, &alone));
-	for (int i = 0; i < 200 && alone.running < 8; i++)
-		pass_time(&b, 5);
-	CHECK_INT(alone.running, 8);
-	CHECK_RUN(serve(&b, 30000));
+	UNTIL(alone.running == 8); /* none of them ends before */
 }

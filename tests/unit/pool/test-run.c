@@ -228,7 +228,7 @@ TEST(what_runs_on_in_the_background_does_not_delay_the_answer)
 		CHECK_RUN(run_code(&t, &b, ways[i], "sleep 60 & echo hi\n"));
 		CHECK_RESULT(t);
 		CHECK_STR(t.out, "hi\n");
-		CHECK(t.result.wall_ms < 2000);
+		CHECK(t.result.wall_ms < 30000);
 		CHECK_INT(left_alive(&b, 0), 0);
 	}
 }
@@ -243,7 +243,7 @@ TEST(a_run_ends_when_its_time_is_up)
 
 		OPEN(&b, &on_demand);
 		JOB(job, &b, ways[i], "echo begun; sleep 60; echo never\n");
-		CHECK_JOB(vial_job_limit(job, "timeout", "200ms", &je));
+		CHECK_JOB(vial_job_limit(job, "timeout", "500ms", &je));
 		CHECK_RUN(run_job(&t, &b, job));
 		CHECK_RESULT(t);
 		CHECK_INT(t.result.outcome, VIAL_TIMED_OUT);
@@ -252,7 +252,7 @@ TEST(a_run_ends_when_its_time_is_up)
 		CHECK_INT(t.result.signal, SIGKILL);
 		CHECK_INT(t.result.exit_code, -1);
 		CHECK_STR(t.out, "begun\n");
-		CHECK(t.result.wall_ms >= 200 && t.result.wall_ms < 2000);
+		CHECK(t.result.wall_ms >= 500 && t.result.wall_ms < 30000);
 	}
 }
 
@@ -308,7 +308,7 @@ TEST(a_run_can_be_cancelled_at_any_time)
 		pool_cancel(t.run);
 		pool_cancel(t.run);
 		CHECK(!t.ended); /* not from within the call */
-		CHECK_RUN(serve(&b, 5000));
+		CHECK_RUN(serve(&b, 20000));
 		CHECK_RESULT(t);
 		CHECK_INT(t.result.outcome, VIAL_CANCELLED);
 		CHECK_STR(t.limit, "");
@@ -325,9 +325,9 @@ TEST(whoever_goes_leaves_room_for_the_next)
 	pass_time(&b, 0); /* a sandbox is on order for it */
 	pool_cancel(first.run);
 	CHECK_RUN(start_code(&second, &b, ENV_PYTHON, "echo two\n")); /* there are eight places */
-	CHECK_RUN(serve(&b, 5000));
+	CHECK_RUN(serve(&b, 20000));
 	if (!second.ended)
-		CHECK_RUN(serve(&b, 5000));
+		CHECK_RUN(serve(&b, 20000));
 	CHECK_STR(second.out, "two\n");
 }
 
@@ -337,11 +337,11 @@ TEST(a_run_can_be_killed_by_its_number)
 	struct told t;
 
 	OPEN(&b, &on_demand);
-	CHECK_RUN(start_code(&t, &b, ENV_PYTHON, "sleep 60\n"));
-	pass_time(&b, 100);
+	CHECK_RUN(start_code(&t, &b, ENV_PYTHON, "echo on; sleep 60\n"));
+	UNTIL(t.live_len > 0);
 	CHECK(pool_kill(b.pool, NULL, run_id(t.run) + 1, &b.e) == -1 && b.e.code == ERR_GONE);
 	CHECK_RUN(pool_kill(b.pool, NULL, run_id(t.run), &b.e));
-	CHECK_RUN(serve(&b, 5000));
+	CHECK_RUN(serve(&b, 20000));
 	CHECK_RESULT(t);
 	CHECK_INT(t.result.outcome, VIAL_CANCELLED);
 	CHECK_INT(t.result.signal, SIGKILL);
@@ -407,12 +407,12 @@ TEST(a_compiler_has_its_own_time)
 	CHECK_INT(t.result.outcome, VIAL_TIMED_OUT);
 
 	struct vial_job *both = NULL;
-	CHECK_RUN(new_job(&both, &b, ENV_C, "sleep 0.2; echo $STAGE\n"));
-	CHECK_JOB(vial_job_limit(both, "timeout", "350ms", &je));
+	CHECK_RUN(new_job(&both, &b, ENV_C, "sleep 0.6; echo $STAGE\n"));
+	CHECK_JOB(vial_job_limit(both, "timeout", "1.1", &je));
 	CHECK_RUN(run_job(&t, &b, both));
 	CHECK_RESULT(t);
 	CHECK_STR(t.out, "run\n");
-	CHECK(t.result.compile_ms >= 200 && t.result.wall_ms >= 200);
+	CHECK(t.result.compile_ms >= 600 && t.result.wall_ms >= 600);
 }
 
 /* ---- what gets lost -------------------------------------------------------------------- */
@@ -465,7 +465,7 @@ TEST(without_a_keeper_every_run_ends_with_an_error)
 		CHECK_RUN(start_code(&t[i], &b, i % 3, "sleep 60\n"));
 	pass_time(&b, 100);
 	standin_close(&b.keeper);
-	CHECK_RUN(serve(&b, 5000));
+	CHECK_RUN(serve(&b, 20000));
 	for (size_t i = 0; i < 12; i++)
 		CHECK_INT(t[i].why.code, ERR_SYS);
 	CHECK(start_code(&t[0], &b, ENV_SH, "") == -1);
