@@ -96,6 +96,8 @@ static void on_forked(struct live **branches, unsigned count, const struct err *
 	struct step *step = fork->step;
 	struct err e;
 
+	if (step && count > 0)
+		step->session->interpreter->charged_us = 0; /* in another group from now on */
 	for (unsigned i = 0; i < count; i++) {
 		if (!step || session_adopt(fork->branches[i], branches[i],
 					   step->session->interpreter, &e) < 0) {
@@ -114,7 +116,6 @@ static void on_forked(struct live **branches, unsigned count, const struct err *
 		return;
 	}
 	struct session *s = step->session;
-	s->interpreter->charged_us = 0; /* in another group from now on */
 	s->server->forks += fork->count;
 	s->server->forks_us += loop_now() - fork->begin_us;
 	struct exchange *x = take_ptr(&step->x);

@@ -343,15 +343,23 @@ bool idempotency_admit(struct idempotency *all, struct exchange *x)
 	return true;
 }
 
+struct exchange *idempotency_find(struct idempotency *all, const struct tenant *tenant,
+				  const char *key)
+{
+	const struct entry *at = find(all, tenant->name, key);
+
+	return at && at->state == UNDER_WAY ? at->x : NULL;
+}
+
 bool idempotency_abandon(struct idempotency *all, const struct tenant *tenant, const char *key)
 {
-	struct entry *at = find(all, tenant->name, key);
+	struct exchange *x = idempotency_find(all, tenant, key);
 	struct failure f = { .status = 409 };
 
-	if (!at || at->state != UNDER_WAY)
+	if (!x)
 		return false;
 	(void)err_set(&f.err, ERR_GONE, "cancelled");
-	exchange_abandon(at->x, &f);
+	exchange_abandon(x, &f);
 	return true;
 }
 

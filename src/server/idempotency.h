@@ -30,6 +30,10 @@ struct idempotency_state idempotency_state(const struct idempotency *all);
  */
 bool idempotency_admit(struct idempotency *all, struct exchange *x);
 
+/* What has this key and is under way; NULL: there is none. */
+struct exchange *idempotency_find(struct idempotency *all, const struct tenant *tenant,
+				  const char *key);
+
 /* What has this key is under way, and nobody waits for it any more: as if it had had none, and its
  * client had gone.  False: there is none. */
 bool idempotency_abandon(struct idempotency *all, const struct tenant *tenant, const char *key);

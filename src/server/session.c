@@ -79,6 +79,7 @@ static void interpreter_free(struct interpreter *in)
 {
 	LIST_REMOVE(in, link);
 	buf_done(&in->callbacks);
+	buf_done(&in->past_callbacks);
 	free(in);
 }
 
@@ -252,9 +253,12 @@ static int start_interpreter(struct session *s, struct failure *f)
 
 	if (!in)
 		return err_sys(&f->err, "session");
-	*in = (struct interpreter){
-		.session = s, .server = s->server, .tenant = s->tenant, .is_policy_due = true
-	};
+	*in = (struct interpreter){ .session = s,
+				    .server = s->server,
+				    .tenant = s->tenant,
+				    .is_policy_due = true,
+				    .callbacks = BUF_INIT(STEP_BODY_MAX),
+				    .past_callbacks = BUF_INIT(STEP_BODY_MAX) };
 	LIST_INSERT_HEAD(&s->server->interpreters, in, link);
 	const struct live_events events = {
 		.on_line = on_line, .on_output = on_output, .on_end = on_end, .arg = in
@@ -603,8 +607,10 @@ int session_adopt(struct session *s, struct live *live, const struct interpreter
 				    .is_policy_due = origin->is_policy_due,
 				    .is_touched = true, /* a reset makes a fresh one */
 				    .last_number = origin->last_number,
-				    .callbacks = BUF_INIT(origin->callbacks.max) };
+				    .callbacks = BUF_INIT(STEP_BODY_MAX),
+				    .past_callbacks = BUF_INIT(STEP_BODY_MAX) };
 	buf_add(&in->callbacks, buf_str(&origin->callbacks), origin->callbacks.len);
+	buf_add(&in->past_callbacks, buf_str(&origin->past_callbacks), origin->past_callbacks.len);
 	LIST_INSERT_HEAD(&s->server->interpreters, in, link);
 	live_listen(live, &events);
 	s->interpreter = in;

@@ -5,6 +5,7 @@
  *   sessions.c      the routes, and the table of sessions
  *   session.c       one session: its interpreter, its queue, its time
  *   step.c          one step: sent, watched, interrupted, answered
+ *   step_calls.c    what a step asks its client to do
  *   step_json.c     how a step's result looks
  *   rewinds.c       what can be gone back to: undo, checkpoints
  *   forks.c         a session becomes several
@@ -39,6 +40,7 @@ struct interpreter {
 	uint64_t strays;       /* messages that nobody had asked for; */
 	uint64_t stray_bytes;  /* in all */
 	struct buf callbacks;  /* the names that it may call */
+	struct buf past_callbacks; /* and all that it ever might, if it can be taken back */
 	LIST_ENTRY(interpreter) link;
 };
 
@@ -198,9 +200,6 @@ void step_cancel(struct step *step);    /* interrupt it, and kill it when that d
 void step_kill(struct step *step, const char *reason);
 void step_fail(struct step *step, const struct failure *f); /* it never ran */
 void step_free(struct step *step);
-bool step_has_call(const struct step *step, uint64_t call);
-int step_answer(struct step *step, uint64_t call, const struct buf *message,
-		struct err *e) MUST_USE;
 
 /* ---- forks.c --------------------------------------------------------------------------- */
 
@@ -211,6 +210,16 @@ void fork_step_gone(struct session_fork *fork);    /* NULL is fine */
 
 /* What was asked about the past, where the answer is no step's result; false: it is one. */
 bool rewind_answer(struct step *step, const struct step_end *end);
+
+/* ---- step_calls.c ---------------------------------------------------------------------- */
+
+void step_declare_calls(struct step *step); /* those of its request, from now on */
+void step_recall_calls(struct step *step);  /* its interpreter is again what it was once */
+void step_call(struct step *step, const struct driver_message *m);
+void step_abandon_calls(struct step *step); /* nobody will answer */
+bool step_has_call(const struct step *step, uint64_t call);
+int step_answer(struct step *step, uint64_t call, const struct buf *message,
+		struct err *e) MUST_USE;
 
 /* ---- step_json.c ----------------------------------------------------------------------- */
 

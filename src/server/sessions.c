@@ -78,14 +78,18 @@ struct session *session_of(struct exchange *x, struct server *server)
 	return NULL;
 }
 
+/* By its id, or by the key it was begun with. */
 static struct step *find_step(const struct server *server, const struct exchange *x, const char *id)
 {
+	const struct exchange *begun =
+		idempotency_find(server->idempotency, exchange_tenant(x), id);
 	struct session *s;
 	struct step *step;
 
 	LIST_FOREACH (s, &server->sessions, link)
 		TAILQ_FOREACH (step, &s->steps, link)
-			if (strcmp(step->id, id) == 0 && exchange_sees(x, s->tenant))
+			if ((begun && step->x == begun) ||
+			    (strcmp(step->id, id) == 0 && exchange_sees(x, s->tenant)))
 				return step;
 	return NULL;
 }

@@ -26,8 +26,6 @@ enum {
 	DISPLAYS_MAX = 1000,
 	DISPLAYS_BYTES_MAX = 32 << 20,
 	DISPLAYS_FLOOD = 100000, /* so many that the guest means harm */
-	OPEN_CALLS_MAX = 1000,
-	CALLS_FLOOD = 10000, /* likewise, of those that nobody is asked to carry out */
 };
 
 static const struct failure too_large = { .err = { .code = ERR_LIMIT,
@@ -45,18 +43,6 @@ static struct live *live_of(const struct step *step)
 
 /* ---- its client ------------------------------------------------------------------------ */
 
-static bool raise_inside(struct step *step, uint64_t call, const char *type, const char *message);
-
-/* Nobody will answer them any more. */
-static void abandon_calls(struct step *step)
-{
-	while (step->open_count > 0) {
-		uint64_t call = step->open_calls[--step->open_count];
-		if (!raise_inside(step, call, "ConnectionError", "the caller has gone away"))
-			return; /* and the step is no more */
-	}
-}
-
 static void on_gone(void *arg)
 {
 	struct step *step = arg;
@@ -64,7 +50,7 @@ static void on_gone(void *arg)
 	step->x = NULL;
 	stream_leave(&step->stream);
 	if (step->is_running)
-		abandon_calls(step);
+		step_abandon_calls(step);
 	else
 		step_free(step); /* nothing was done, and nobody would hear of it */
 }
@@ -250,11 +236,7 @@ static int send_step(struct step *step, struct err *e)
 	keep_policy(step);
 	buf_done(&r->message);
 	buf_done(&r->code);
-	if (r->callbacks.data) {
-		buf_done(&in->callbacks);
-		in->callbacks = r->callbacks;
-		r->callbacks = (struct buf)BUF_INIT(0);
-	}
+	step_declare_calls(step);
 	return 0;
 }
 
@@ -429,7 +411,9 @@ static void finish(struct step *step, struct step_end *end)
 	if (!s->options.rewind) /* else those that were killed may be copies */
 		end->oom = end->oom || end->usage.oom_kills > step->oom_before;
 	if (step->request.op <= OP_RESTORE)
-		record(step, end);
+		record(step, end); /* which charges for it, too */
+	else
+		tenant_charge_cpu(s->tenant, end->cpu_ms);
 	give_room(step); /* it is the answer's from here on */
 	answer(step, end);
 	s->runs += step->request.op == OP_RUN;
@@ -483,6 +467,7 @@ static void on_rolled_back(struct step *step, const struct driver_message *m, st
 	if (step->request.op <= OP_RESTORE)
 		step->session->server->rollbacks[step->request.op]++;
 	step->session->interpreter->is_policy_due = true;
+	step_recall_calls(step);
 	end->signal = m->signal;
 	end->exit_code = m->exit_code;
 	if (step->limit)
@@ -723,122 +708,7 @@ static void on_display(struct step *step, const struct driver_message *m)
 	(void)stream_send(&step->stream, &line);
 }
 
-/* ---- its calls ------------------------------------------------------------------------- */
-
-/* False: that could not be said, and the step has been killed. */
-static bool raise_inside(struct step *step, uint64_t call, const char *type, const char *message)
-{
-	auto_buf struct buf line = BUF_INIT(1024);
-	struct json j = { .out = &line };
-	struct err e;
-
-	json_open(&j, NULL, '{');
-	json_string(&j, "op", "raise");
-	json_int(&j, "call", (int64_t)call);
-	json_string(&j, "type", type);
-	json_string(&j, "message", message);
-	json_close(&j);
-	buf_add_char(&line, '\n');
-	if (live_send(live_of(step), buf_str(&line), line.len, &e) == 0 || e.code == ERR_GONE)
-		return true; /* of its end we shall hear */
-	step_kill(step, "it does not read what it is sent");
-	return false;
-}
-
-static bool has_callback(const struct step *step, struct slice name)
-{
-	const struct buf *list = &step->session->interpreter->callbacks;
-	struct slice all = { list->data, list->len };
-	struct slice_item item;
-	auto_buf struct buf wanted = BUF_INIT(LIVE_LINE_MAX);
-
-	slice_text(&wanted, name);
-	if (memchr(buf_str(&wanted), '\0', wanted.len))
-		return false; /* no name has one, but the beginning of this may be one */
-	for (size_t at = 0; slice_next(&item, &at, all);)
-		if (slice_is(item.value, buf_str(&wanted)))
-			return true;
-	return false;
-}
-
-/* Why it is not passed on; NULL: it is. */
-static const char *refuse_call(struct step *step, const struct driver_message *m,
-			       const char **ret_type)
-{
-	*ret_type = "RuntimeError";
-	if (step->calls_made++ >= step->request.calls_max)
-		return "too many calls";
-	if (step->open_count >= OPEN_CALLS_MAX)
-		return "too many calls at once";
-	*ret_type = "ValueError";
-	if (m->is_deep)
-		return "the arguments are nested too deeply";
-	*ret_type = "NameError";
-	if (!has_callback(step, m->name))
-		return "there is no such callback";
-	*ret_type = "ConnectionError";
-	return stream_has_reader(&step->stream) ? NULL : "nobody is there to carry it out";
-}
-
-static bool note_call(struct step *step, uint64_t call)
-{
-	uint64_t *calls = reallocarray(step->open_calls, step->open_count + 1, sizeof(*calls));
-
-	if (!calls)
-		return false;
-	step->open_calls = calls;
-	calls[step->open_count++] = call;
-	return true;
-}
-
-static void on_call(struct step *step, const struct driver_message *m)
-{
-	auto_buf struct buf line = BUF_INIT(SIZE_MAX / 2);
-	struct json j = { .out = &line };
-	const char *type, *refused;
-
-	if (step_has_call(step, m->call)) {
-		step_kill(step, "it made two calls of one number");
-		return;
-	}
-	refused = refuse_call(step, m, &type);
-	if (refused && ++step->calls_refused > CALLS_FLOOD) {
-		step_kill(step, "it flooded the session with calls");
-		return;
-	}
-	if (refused || !note_call(step, m->call)) {
-		(void)raise_inside(step, m->call, type, refused ? refused : "no memory");
-		return;
-	}
-	event_begin(&j, &step->stream, "call");
-	json_int(&j, "call", (int64_t)m->call);
-	json_raw(&j, "name", m->name.at, m->name.len);
-	json_raw(&j, "args", m->args.at, m->args.len);
-	json_raw(&j, "kwargs", m->kwargs.at, m->kwargs.len);
-	event_end(&j, &step->stream);
-	if (!stream_send(&step->stream, &line))
-		abandon_calls(step);
-}
-
-bool step_has_call(const struct step *step, uint64_t call)
-{
-	for (size_t i = 0; i < step->open_count; i++)
-		if (step->open_calls[i] == call)
-			return true;
-	return false;
-}
-
-int step_answer(struct step *step, uint64_t call, const struct buf *message, struct err *e)
-{
-	if (live_send(live_of(step), buf_str(message), message->len, e) < 0)
-		return -1;
-	for (size_t i = 0; i < step->open_count; i++)
-		if (step->open_calls[i] == call) {
-			step->open_calls[i] = step->open_calls[--step->open_count];
-			break;
-		}
-	return 0;
-}
+/* ---- what its interpreter says ----------------------------------------------------------- */
 
 void step_message(struct step *step, const struct driver_message *m)
 {
@@ -850,7 +720,7 @@ void step_message(struct step *step, const struct driver_message *m)
 		on_display(step, m);
 		break;
 	case DRIVER_CALL:
-		on_call(step, m);
+		step_call(step, m);
 		break;
 	case DRIVER_READY:
 		break; /* its session knows what to do with it */

@@ -162,6 +162,16 @@ class Keys(daemon.Case):
         self.assert_refused(answers[0], 409, "gone")
         self.assert_no_runs()
 
+    def test_a_step_can_be_ended_by_its_key(self):
+        session = self.daemon.ask("POST", "/v1/sessions", {"language": "python"})[1]["id"]
+        path, key, body = "/v1/sessions/%s/runs" % session, "k" + uuid.uuid4().hex, {"code": "while True: pass"}
+        self.lose(body, key, path)
+        self.assertTrue(wait_until(lambda: [run for run in self.daemon.runs() if run["state"] == "running"]))
+        self.assertEqual(self.daemon.ask("DELETE", "/v1/runs/" + key)[0], 200)
+        self.assertEqual(self.answer(body, key, path)["result"]["outcome"], "cancelled")
+        self.assert_no_runs()
+        self.daemon.ask("DELETE", "/v1/sessions/" + session)
+
     def test_who_sends_no_key_takes_its_run_with_it(self):
         made = self.daemon.connect()
         made.request("POST", "/v1/runs", json.dumps(run_of("import time; time.sleep(60)")),

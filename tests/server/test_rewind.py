@@ -7,6 +7,7 @@ import unittest
 import sessions
 from daemon import wait_until
 from rewind_model import Sequence, play
+from sessions import Stream
 
 PROCESSES = "import os; sum(p.isdigit() for p in os.listdir('/proc'))"
 HANG = "sum(range(10 ** 12))"  # in C: no interrupt is looked at
@@ -149,7 +150,7 @@ class Goes(Case):
             self.assertEqual(self.value(session, "import os; [open('f').read(), os.path.getsize('g'),"
                                         " open('g').read(1)]"), ["x", size << 20, "g" if size else ""])
 
-    def test_callbacks_and_output(self):
+    def test_output(self):
         session = self.start()
         result = self.step(session, "print('before'); exit(2)")
         self.assertEqual((result["stdout"], result["state"]), ("before\n", "rolled_back"))
@@ -180,6 +181,24 @@ class Undo(Case):
         self.step(session, "f.write('def'); f.flush(); f.seek(0)")
         self.undo(session)
         self.assertEqual(self.value(session, "f.write('x'); f.flush(); open('log').read()"), "abcx")
+
+
+    def test_callbacks_are_those_of_before(self):
+        session = self.open(rewind={"undo": 3})
+
+        def call(code, **more):
+            return Stream(self, session, code, **more).finish({"f": lambda: "of f", "g": lambda: "of g"})[0]
+
+        self.assertEqual(call("f()", callbacks=["f"])["value"]["json"], "of f")
+        self.assert_taken_back(call("import os; g(); os._exit(1)", callbacks=["g"]))
+        self.assertEqual(call("f()")["value"]["json"], "of f")
+        self.assertEqual(call("g()")["exception"]["type"], "NameError")
+        self.assertEqual(call("g()", callbacks=["g"])["value"]["json"], "of g")
+        call("1", callbacks=[])
+        self.undo(session)
+        self.assertEqual(call("g()")["value"]["json"], "of g")
+        self.undo(session, 2)
+        self.assertEqual(call("f()")["value"]["json"], "of f")
 
 
 class UndoMany(Case):
