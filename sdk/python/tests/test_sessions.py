@@ -81,6 +81,25 @@ def test_callbacks_of_a_step_that_was_refused(session):
     assert session.run("a()").value == 1
 
 
+def test_callbacks_of_a_step_that_was_taken_back(daemon):
+    with vial.Sandbox(daemon).session(rewind=True) as session:
+        assert session.run("a()", callbacks={"a": lambda: 1}).value == 1
+        session.run("b(); exit(1)", callbacks={"b": lambda: 2})
+        assert session.run("a()", check=True).value == 1
+        session.run("1", callbacks=[])
+        session.undo()
+        assert session.run("a()", check=True).value == 1
+
+
+@pytest.mark.parametrize("is_async", (False, True))
+def test_an_answer_that_is_too_large_is_an_error_of_the_call(session, is_async):
+    async def later():
+        return "x" * (17 << 20)
+    code = "try:\n    big()\nexcept Exception as e:\n    print(e)"
+    result = session.run(code, callbacks={"big": later if is_async else lambda: "x" * (17 << 20)})
+    assert result.stdout.startswith("TooLarge: ")
+
+
 AWAITING = "import asyncio\nawait asyncio.sleep(0)\n"
 
 

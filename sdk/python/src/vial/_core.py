@@ -107,8 +107,8 @@ class Step:
                  **members: Any) -> None:
         self.session = session.id
         given = by_name(callbacks)
-        if given is not None:  # the older ones stay, if this step is refused
-            session.callbacks = {**session.callbacks, **given} if given else {}
+        if given:  # the older ones stay: this step may be refused, or taken back
+            session.callbacks = {**session.callbacks, **given}
         self.callbacks = session.callbacks
         self._path = session.path + "/runs"
         self._body = step_body(code, callbacks=given, **members)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import inspect
 import threading
@@ -14,7 +15,7 @@ from ._net import now
 from ._steps import Reader
 from ._talk import Talk
 from ._wire import Incoming
-from .errors import NotFound, ServerUnavailable, VialError
+from .errors import APIError, NotFound, ServerUnavailable, VialError
 from .events import Call, Event, Finished
 from .results import Result
 
@@ -99,6 +100,12 @@ class _Stream:
             return self._reader.failures.raised(error)  # the function's own
 
     async def _post(self, call: Call, body: bytes) -> None:
+        try:
+            await self._send(call, body)
+        except APIError as refused:  # too large, say: the program waits, and has to hear of it
+            await self._send(call, self._reader.failures.raised(refused))
+
+    async def _send(self, call: Call, body: bytes) -> None:
         with contextlib.suppress(NotFound):  # the program no longer waits
             await self._talk.send(Request("POST", self._reader.call_path(call), body, timeout=60))
 
@@ -179,10 +186,13 @@ class _Loop:
         asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._cancel_all(), self._loop).result(10)
+        """A callback that does not let itself be cancelled is left behind, in its thread."""
+        with contextlib.suppress(concurrent.futures.TimeoutError):
+            asyncio.run_coroutine_threadsafe(self._cancel_all(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
-        self._loop.close()
+        if not self._thread.is_alive():
+            self._loop.close()
 
     async def _cancel_all(self) -> None:
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
