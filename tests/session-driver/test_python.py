@@ -841,6 +841,11 @@ class Policies(Case):
                          "ImportError: Module 'importlib.machinery' is blocked in this sandbox")
         self.assertEqual(self.value("import importlib, os\n1"), 1)
 
+    def test_a_text_of_ones_own(self):
+        for text, said in (("no", "no"), ("100% no %s", "100% no sys"), ("%s, %s", "sys, sys")):
+            self.run_step("1", policy={"block": ["sys"], "text": text})
+            self.assertEqual(self.failure("import sys"), "ImportError: " + said)
+
     def test_without_introspection(self):
         good = """import json, math, statistics, collections, dataclasses
 

@@ -22,7 +22,7 @@ class Unset:
 
 
 UNSET = Unset()
-Policy = Optional[Mapping[str, Any]]
+Policy = Union[str, Mapping[str, Any], None]  # a profile, or one of one's own
 Rewind = Union[bool, Mapping[str, int]]
 
 

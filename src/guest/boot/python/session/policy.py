@@ -513,7 +513,7 @@ class Guard:
         policy = self.policy
         refused = policy.refused(module) if policy is not None else None
         if refused:
-            raise ImportError(policy.text % refused, name=module)
+            raise ImportError(policy.text.replace("%s", refused), name=module)
 
     @staticmethod
     def _is_indirect(frame, name, names, more, fromlist):
