@@ -16,6 +16,7 @@ import time
 import unittest
 
 SECONDS = 20  # a hang, not a measure of speed
+AGAIN_S = 1
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BOOT = os.path.join(ROOT, "src/guest/boot")
@@ -111,6 +112,12 @@ class Driver:
         self.printed = dict.fromkeys(self.printed, b"")
         return tuple(texts)
 
+    def wait_printed(self, text):
+        """Until its standard output has this; it is kept."""
+        deadline = time.monotonic() + SECONDS
+        while text.encode() not in self.printed[self.process.stdout.fileno()]:
+            self._pump(deadline)
+
     # ---- steps ----
 
     def start(self, code, **members):
@@ -155,6 +162,20 @@ class Driver:
 
     def interrupt(self):
         os.kill(self.pid, signal.SIGINT)
+
+    def finish_interrupted(self, interrupt=None):
+        """Interrupt the step and wait for its end.  What comes before it has begun is dropped, and
+        between steps it does nothing: so it is sent again until something is said."""
+        deadline = time.monotonic() + SECONDS
+        while not self._has_message() and time.monotonic() < deadline:
+            (interrupt or self.interrupt)()
+            again = time.monotonic() + AGAIN_S
+            while not self._has_message() and time.monotonic() < again:
+                self._pump_now(max(again - time.monotonic(), 0))
+        return self.finish()
+
+    def _has_message(self):
+        return b"\n" in self.unread or self.channel.fileno() not in self.open
 
     def wait(self):
         """Its exit status, as subprocess has it; what it prints until then is kept."""
@@ -242,5 +263,4 @@ class Case(unittest.TestCase):
         """Interrupt this when it has had time to begin."""
         self.driver.start(code, **members)
         time.sleep(after)
-        self.driver.interrupt()
-        return self.driver.finish(seconds=5)
+        return self.driver.finish_interrupted()

@@ -31,12 +31,14 @@ class BashCase(unittest.TestCase):
         self.assertEqual((got, stderr), (status, ""), (code, stdout))
         return stdout
 
+    def interrupt_all(self):
+        os.killpg(self.driver.pid, signal.SIGINT)
+
     def interrupted(self, code, after=0.3):
         """Interrupt this and its children when it has had time to begin."""
         self.driver.start_words(code)
         time.sleep(after)
-        os.killpg(self.driver.pid, signal.SIGINT)
-        step = self.driver.finish(seconds=5)
+        step = self.driver.finish_interrupted(self.interrupt_all)
         self.assertEqual(step.result, {"op": "result", "id": self.driver.last_id, "status": 130,
                                        "interrupted": True}, code)
         return step
@@ -93,8 +95,9 @@ class State(BashCase):
             self.assertEqual(self.out("[[ a == a ]] && echo yes"), "yes\n")
 
     def test_background_jobs_go_on(self):
-        self.out("sleep 0.2 & pid=$!")
-        self.assertEqual(self.out("jobs -r | wc -l; wait $pid; echo $?").split(), ["1", "0"])
+        self.out("mkfifo pipe; cat pipe & pid=$!")
+        self.assertEqual(self.out("jobs -r | wc -l; echo on >pipe; wait $pid; echo $?").split(),
+                         ["1", "on", "0"])
 
     def test_odd_texts(self):
         self.assertEqual(self.out("echo 'é\\\\ \"' $'\\t'; # comment"), "é\\\\ \" \t\n")
@@ -255,8 +258,7 @@ class Interrupts(BashCase):
     def test_an_interrupt_of_bash_alone(self):
         self.driver.start_words("while :; do :; done")
         time.sleep(0.2)
-        self.driver.interrupt()
-        self.assertTrue(self.driver.finish(seconds=5).result["interrupted"])
+        self.assertTrue(self.driver.finish_interrupted().result["interrupted"])
 
     def test_between_steps_nothing_happens(self):
         self.out("true")
@@ -276,10 +278,10 @@ class Interrupts(BashCase):
         self.assertEqual(self.driver.finish().stdout, "in two\n")
 
     def test_a_trap_of_the_steps_own(self):
-        self.driver.start_words("trap 'echo mine' INT; sleep 60; echo on")
-        time.sleep(0.3)
-        os.killpg(self.driver.pid, signal.SIGINT)
-        self.assertEqual(self.driver.finish().stdout, "mine\non\n")
+        self.driver.start_words("trap 'echo mine' INT; sh -c 'echo up; exec sleep 60'; echo on")
+        self.driver.wait_printed("up\n")
+        self.interrupt_all()
+        self.assertEqual(self.driver.finish().stdout, "up\nmine\non\n")
         self.interrupted("sleep 60")
 
     def test_at_any_moment(self):

@@ -43,6 +43,11 @@ class Case(unittest.TestCase):
         told = self.run_step(code, **how).result["exception"]
         return "%s: %s" % (told["type"], told["message"])
 
+    def put(self, name):
+        """An empty file, which a program may wait for."""
+        with open(os.path.join(self.folder.name, name), "w"):
+            pass
+
     def still_works(self):
         self.assertEqual(self.run_step("print('fine')\n6 * 7")[3:], ("fine\n", ""))
         self.assertEqual(self.value("6 * 7"), 42)
@@ -50,8 +55,7 @@ class Case(unittest.TestCase):
     def interrupt_soon(self, seconds=0.2):
         """Once the step that was started last has had this long."""
         time.sleep(seconds)
-        self.session.interrupt()
-        return self.session.finish()
+        return self.session.finish_interrupted()
 
 
 class Steps(Case):
@@ -155,11 +159,13 @@ class Steps(Case):
         self.assertEqual(self.value("len(linecache.cache)"), before)
 
     def test_a_step_costs_little(self):
-        self.run_step("import time\nbefore = time.process_time()")
-        for _ in range(300):
-            self.run_step("x = 1")
-        spent = self.value("time.process_time() - before") / 300
-        self.assertLess(spent, 400e-6)  # it is below 100 on a quiet machine
+        def spent(steps):
+            self.run_step("import time\nbefore = time.process_time()")
+            for _ in range(steps):
+                self.run_step("x = 1")
+            return self.value("time.process_time() - before") / steps
+        least = min(spent(60) for _ in range(5))  # the others had a cold cache, or a busy neighbour
+        self.assertLess(least, 400e-6)  # it is below 100 on a quiet machine
 
 
 class Values(Case):
@@ -640,19 +646,24 @@ class Callbacks(Case):
         self.assertEqual(self.session.take_printed()[0], "the caller has gone away\n")
 
     def test_a_call_left_behind_raises(self):
-        self.session.start("import threading\ndef work():\n    global why\n    try: cb()\n"
+        self.session.start("import os, threading, time\ndef work():\n    global why\n    try: cb()\n"
                            "    except RuntimeError as e: why = str(e)\n"
-                           "t = threading.Thread(target=work)\nt.start()\nimport time\ntime.sleep(0.1)",
+                           "t = threading.Thread(target=work)\nt.start()\n"
+                           "while not os.path.exists('called'): time.sleep(0.01)",
                            callbacks=["cb"])
         self.assertEqual(self.session.receive()["op"], "call")
+        self.put("called")
         self.session.finish()
         self.assertEqual(self.value("t.join()\nwhy"), "the step that made this call is over")
 
     def test_a_call_between_steps_raises(self):
-        self.run_step("import threading, time\ndef work():\n    global why\n    time.sleep(0.1)\n"
+        self.run_step("import os, threading, time\ndef work():\n    global why\n"
+                      "    while not os.path.exists('over'): time.sleep(0.01)\n"
                       "    try: cb()\n    except RuntimeError as e: why = str(e)\n"
+                      "    print('called', flush=True)\n"
                       "t = threading.Thread(target=work)\nt.start()", callbacks=["cb"])
-        time.sleep(0.3)
+        self.put("over")
+        self.session.wait_printed("called\n")
         self.assertEqual(self.value("t.join()\nwhy"), "cb() was called while no step runs")
 
 

@@ -202,15 +202,17 @@ class Callbacks(RubyCase):
         self.assertEqual(self.value("f(2)", {"f": lambda n: n}), 2)
 
     def test_a_call_that_is_left_behind(self):
-        self.driver.start("$t = Thread.new { f rescue $!.message }; sleep 0.1; 1", callbacks=["f"])
+        self.driver.start("$t = Thread.new { f rescue $!.message }\n"
+                          "sleep 0.01 until File.exist?('called'); 1", callbacks=["f"])
         call = self.driver.receive()
+        self.put("called", "")
         self.assertEqual(self.driver.finish().result["value"]["json"], 1)
         self.assertIn("is over", self.value("$t.value"))
         self.driver.send({"op": "return", "call": call["call"], "value": 1})
         self.assertEqual(self.value("f", {"f": lambda: 2}), 2)
 
     def test_a_timeout_around_a_call(self):
-        self.driver.start("require 'timeout'\nTimeout.timeout(0.1) { f }", callbacks=["f"])
+        self.driver.start("require 'timeout'\nTimeout.timeout(2) { f }", callbacks=["f"])
         self.driver.receive()
         self.assertEqual(self.driver.finish().result["exception"]["type"], "Timeout::Error")
         self.assertEqual(self.value("f", {"f": lambda: 2}), 2)
