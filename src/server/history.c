@@ -21,7 +21,7 @@
 #define LATE_US 1000000u /* how long it does not know at the most */
 
 enum {
-	JOURNAL_TURN = 4 << 20, /* so large, and the other one has its turn */
+	JOURNAL_TURN = JOURNAL_WINDOW, /* so large, and the other one has its turn */
 	JOURNAL_MAX = 64 << 20, /* while there is no scribe to empty them */
 	ASKS_MAX = 64,
 	START_MS = 10000,
@@ -234,6 +234,8 @@ static void on_hello(struct history *h, const struct scribe_say *say, int fds[FD
 		h->journals[i] = (struct journal){ .fd = take_fd(&fds[i]),
 						   .salt = say->salts[i],
 						   .len = journal_start() };
+	for (int i = 0; i < JOURNALS; i++)
+		journal_map(&h->journals[i]);
 	h->has_journals = true;
 	h->active = 0;
 	h->next_seq = say->next_seq;
@@ -571,8 +573,10 @@ void history_free(struct history *h)
 	say_goodbye(h);
 	closep(&h->scribe.fd);
 	closep(&h->warden.fd);
-	for (int i = 0; i < JOURNALS; i++)
+	for (int i = 0; i < JOURNALS; i++) {
+		journal_unmap(&h->journals[i]);
 		closep(&h->journals[i].fd);
+	}
 	buf_done(&h->entry);
 	free(h);
 }

@@ -2,9 +2,14 @@
 
 #include "server/entry.h"
 
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 
 static const char magic[8] = "vialjnl1";
 
@@ -50,6 +55,56 @@ uint64_t journal_start(void)
 	return sizeof(struct head);
 }
 
+/* ---- the window ------------------------------------------------------------------------ */
+
+/*
+ * Where a page of a file can always be written again: elsewhere a disk that is full would be a
+ * SIGBUS.
+ */
+static bool keeps_its_blocks(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 &&
+	       (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC);
+}
+
+static bool has_window(int fd)
+{
+	struct stat st;
+
+	return keeps_its_blocks(fd) && fstat(fd, &st) == 0 && st.st_size >= JOURNAL_WINDOW;
+}
+
+/* A window that may be mapped elsewhere is never cut short. */
+static int clear(int fd, struct err *e)
+{
+	if (keeps_its_blocks(fd)) {
+		if (fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, JOURNAL_WINDOW) == 0)
+			return ftruncate(fd, JOURNAL_WINDOW) < 0 ? err_sys(e, "journal") : 0;
+		if (has_window(fd))
+			return err_sys(e, "journal");
+	}
+	return ftruncate(fd, 0) < 0 ? err_sys(e, "journal") : 0;
+}
+
+void journal_map(struct journal *j)
+{
+	void *window = MAP_FAILED;
+
+	if (has_window(j->fd))
+		window = mmap(NULL, JOURNAL_WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, 0);
+	j->window = window != MAP_FAILED ? window : NULL;
+}
+
+void journal_unmap(struct journal *j)
+{
+	if (j->window)
+		(void)munmap(take_ptr(&j->window), JOURNAL_WINDOW);
+}
+
+/* ---- the file -------------------------------------------------------------------------- */
+
 int journal_reset(struct journal *j, struct err *e)
 {
 	struct head head = { .salt = 0 };
@@ -58,8 +113,8 @@ int journal_reset(struct journal *j, struct err *e)
 	while (!head.salt)
 		if (getrandom(&head.salt, sizeof(head.salt), 0) != (ssize_t)sizeof(head.salt))
 			return err_sys(e, "random numbers");
-	if (ftruncate(j->fd, 0) < 0)
-		return err_sys(e, "journal");
+	if (clear(j->fd, e) < 0)
+		return -1;
 	ssize_t n = pwrite(j->fd, &head, sizeof(head), 0);
 	if (n != (ssize_t)sizeof(head)) {
 		if (n >= 0)
@@ -96,6 +151,12 @@ int journal_append(struct journal *j, uint64_t seq, const struct buf *entry, str
 	size_t len = sizeof(mark) + entry->len;
 	ssize_t n;
 
+	if (j->window && j->len + len <= JOURNAL_WINDOW) {
+		memcpy(j->window + j->len, &mark, sizeof(mark));
+		memcpy(j->window + j->len + sizeof(mark), buf_str(entry), entry->len);
+		j->len += len;
+		return 0;
+	}
 	do
 		n = pwritev(j->fd, parts, 2, (off_t)j->len);
 	while (n < 0 && errno == EINTR);

@@ -48,6 +48,60 @@ TEST(journal_keeps_entries_in_order)
 	CHECK_INT(at, j.len);
 }
 
+static int find_window(struct journal *j, struct err *e)
+{
+	char path[] = "/var/tmp/vial-test.XXXXXX"; /* /tmp may be a tmpfs, which has none */
+
+	j->fd = mkstemp(path);
+	if (j->fd < 0)
+		return err_sys(e, "%s", path);
+	(void)unlink(path);
+	if (journal_reset(j, e) < 0)
+		return -1;
+	journal_map(j);
+	return 0;
+}
+
+TEST(journal_is_written_through_its_window_and_behind_it)
+{
+	auto_free char *code = calloc(1, 200001);
+	auto_buf struct buf bytes = BUF_INIT(ENTRY_MAX);
+	struct journal j = { .fd = -1 };
+	uint64_t at = journal_start(), seq;
+	struct err e;
+
+	CHECK(code && find_window(&j, &e) == 0);
+	if (!j.window) {
+		(void)close(j.fd);
+		SKIP("/var/tmp is neither ext4 nor xfs");
+	}
+	memset(code, 'x', 200000);
+	for (uint64_t i = 1; i <= 20; i++) /* 4 MB */
+		CHECK(append(&j, i, code, &e) == 0);
+	CHECK(j.len > JOURNAL_WINDOW);
+	for (uint64_t i = 1; i <= 20; i++)
+		CHECK(journal_next(&bytes, &seq, &j, &at) && seq == i);
+	CHECK(!journal_next(&bytes, &seq, &j, &at));
+	CHECK_INT(at, j.len);
+
+	/* Emptied, by somebody else; nothing of it is left, and the window is as good as new. */
+	struct journal other = { .fd = j.fd };
+	CHECK(journal_reset(&other, &e) == 0);
+	for (size_t i = journal_start(); i < JOURNAL_WINDOW; i++)
+		if (j.window[i])
+			STOP(TEST_FAIL, "there is something left, at %zu", i);
+	j.salt = other.salt;
+	j.len = other.len;
+	CHECK(append(&j, 21, "again", &e) == 0);
+	struct journal loaded = { .fd = j.fd };
+	CHECK(journal_load(&loaded, &e) == 0);
+	at = journal_start();
+	CHECK(journal_next(&bytes, &seq, &loaded, &at) && seq == 21);
+	CHECK(!journal_next(&bytes, &seq, &loaded, &at));
+	journal_unmap(&j);
+	(void)close(j.fd);
+}
+
 TEST(journal_knows_a_torn_end)
 {
 	auto_close int fd = memfd_create("journal", MFD_CLOEXEC);
