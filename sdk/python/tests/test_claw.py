@@ -35,9 +35,9 @@ def test_errors(made):
     assert AutoDebuggerIntegration.analyze_error(result) == \
         {"is_error": True, "error_type": "python_exception", "exception": "ValueError: Test error"}
     result = made.execute("import time\nprint('started', flush=True)\ntime.sleep(10)", "python",
-                          limits=ResourceLimits(timeout_seconds=1))
+                          limits=ResourceLimits(timeout_seconds=3))
     assert (result.timeout, result.exit_code, result.stdout, result.error_message) == \
-        (True, 124, "started\n", "Execution timed out after 1s")
+        (True, 124, "started\n", "Execution timed out after 3s")
     report = AutoDebuggerIntegration.create_debug_report(result)
     assert (report["status"], report["error_type"]) == ("failure", "timeout")
     result = made.execute("x = bytearray(10**9)", "python", limits=ResourceLimits("64m"))
