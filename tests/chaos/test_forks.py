@@ -14,7 +14,7 @@ import leftovers
 from chaos import Daemon, kill, moment, wait_until
 
 CALLERS = 3
-ROOM = 80
+ROOM = 200
 GONE_S, BACK_S = 5, 60
 WARM_UP = 40
 PIECE = 500      # forks between two looks

@@ -1,6 +1,7 @@
 """vial run, ps and kill with a daemon: one that is real, and ones that are not what they should be."""
 import atexit
 import base64
+import errno
 import json
 import os
 import re
@@ -10,7 +11,6 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
 import unittest
 from unittest import mock
 
@@ -377,10 +377,15 @@ class Daemon:
         found = json.loads(answer.split(b"\r\n\r\n", 1)[1])["environments"]
         return sum(environment["pool"]["runs"] for environment in found)
 
+    def refuses(self):
+        with socket.socket(socket.AF_UNIX) as link:
+            return link.connect_ex(self.socket) in (errno.ECONNREFUSED, errno.ENOENT)
+
     def end(self, *signals):
-        for number in signals or [signal.SIGTERM]:
+        for i, number in enumerate(signals or [signal.SIGTERM]):
+            if i:  # two at once would be one
+                cli.wait_until(self.refuses)
             self.process.send_signal(number)
-            time.sleep(0.1 if len(signals) > 1 else 0)
         status = self.process.wait(cli.PATIENCE_S)
         shutil.rmtree(self.dir)
         return status
@@ -397,7 +402,7 @@ class WithDaemon(WithSocket):
             WithDaemon.daemon = Daemon("--armed", "2")
             atexit.register(WithDaemon.end_daemon)
         self.socket = self.env["VIAL_SOCKET"] = self.daemon.socket
-        self.assertEqual(cli.processes(MARKER), [])
+        self.assertTrue(self.gone())
 
     @staticmethod
     def end_daemon():
@@ -600,7 +605,7 @@ class UnderWay(WithDaemon):
         self.assertTrue(self.gone())
 
     def test_a_reader_that_sleeps_does_not_stop_the_clock(self):
-        process = self.start("run", "--daemon", "-l", "sh", "--output", "2m", "--timeout", "2", "-c",
+        process = self.start("run", "--daemon", "-l", "sh", "--output", "2m", "--timeout", "6", "-c",
                              "sleep %s & yes" % MARKER)
         self.assertTrue(self.started())
         self.assertTrue(self.gone(), "nobody reads, and the guest lives on")
@@ -609,6 +614,7 @@ class UnderWay(WithDaemon):
 
     def test_ps_shows_it_and_kill_ends_it(self):
         process = self.start_sleeper()
+        self.assertTrue(cli.wait_until(lambda: len(self.runs()) == 1))  # one of before may still end
         run, = self.runs()
         self.assertEqual((run["environment"], run["state"]), ("sh", "running"))
         self.assertGreater(run["seconds"], 0)

@@ -204,7 +204,7 @@ class Exports(cli.Case):
     def test_what_a_failed_run_left_is_saved_too(self):
         self.saves("open('a', 'w').write('kept'); exit(3)", "--export", "a", code=3)
         self.assertEqual(self.get("out/a"), "kept")
-        done = self.code("sh", "echo kept > b; sleep 60", "-t", "0.5", "--export", "b")
+        done = self.code("sh", "echo kept > b; sleep 60", "-t", "3", "--export", "b")
         self.assertEqual((done.returncode, self.get("b")), (cli.TIMEOUT, "kept\n"))
 
     def test_a_terminal_sees_no_control_characters(self):

@@ -206,6 +206,7 @@ class Daemon(Bare):
                                ("c", '#include <stdio.h>\nint main(void) { puts("42"); }')):
             result = self.ask(language, code)
             self.assertEqual((result["outcome"], result["stdout"], result["stderr"]), ("exited", "42\n", ""), result)
+        tier.wait_until(lambda: self.log().count("kind=run") >= 5)
         self.assertEqual(self.log().count("kind=run"), 5)
 
     def test_files_and_exceptions(self):
