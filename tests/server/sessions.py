@@ -93,6 +93,15 @@ class Case(daemon.Case):
         self.assertTrue(wait_until(look), seen[-20:])
         return seen[-1]
 
+    def wait_at_rest(self, before):
+        """Until it has no more than it had: the last of a sandbox may go long after its answer."""
+        seen = []
+
+        def is_so():
+            seen.append(self.at_rest())
+            return seen[-1][0] <= before[0] and seen[-1][1] <= before[1] + 4
+        self.assertTrue(wait_until(is_so), (before, seen[-1:]))
+
     def open(self, language="python", **more):
         status, answer, _ = self.daemon.ask("POST", "/v1/sessions", dict(more, language=language))
         self.assertEqual(status, 201, answer)
@@ -124,3 +133,21 @@ class Case(daemon.Case):
 
     def wait_running(self, session):
         self.assertTrue(wait_until(lambda: self.look(session)[1]["state"] == "running"))
+
+    def hold(self, session, code=""):
+        """A Python step, under way until let_go: however long it takes to look at what waits for it."""
+        stream = Stream(self, session, code + "\nimport time; print('up', flush=True); time.sleep(60)", timeout=60)
+        self.assertEqual(stream.next()["data"], "up\n")
+        return stream
+
+    def let_go(self, session, stream):
+        self.assertEqual(self.post(session, "interrupt")[1], {"interrupted": True})
+        self.assertEqual(stream.finish()[0]["state"], "kept")
+
+    def put_file(self, session, name):
+        """What a thread inside waits for, to act when no step is under way."""
+        self.assertEqual(self.daemon.ask("PUT", "/v1/sessions/%s/files/%s" % (session, name), "x")[0], 201)
+
+    def wait_for_file(self, session, name):
+        self.assertTrue(wait_until(lambda: name in [entry["path"] for entry in self.daemon.ask(
+            "GET", "/v1/sessions/%s/files" % session)[1]["entries"]]))

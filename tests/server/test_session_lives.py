@@ -92,7 +92,7 @@ class Callbacks(Case):
         self.assertEqual(self.value(session, "n"), 5)
 
     def test_time_passes_during_a_call(self):
-        stream = Stream(self, self.open(), "f()", callbacks=["f"], timeout=0.5)
+        stream = Stream(self, self.open(), "f()", callbacks=["f"], timeout=3)
         stream.next()
         result, _ = stream.finish()
         self.assertEqual((result["outcome"], result["state"]), ("timed_out", "kept"))
@@ -147,34 +147,35 @@ class Lives(Case):
         self.assertEqual(self.value(session, "x"), 2)
 
     def test_idle_timeout_is_put_off_by_steps_only(self):
-        used, looked_at = self.open(idle_timeout=1.2), self.open(idle_timeout=1.2)
-        for _ in range(8):
-            time.sleep(0.3)
+        used, looked_at = self.open(idle_timeout=5), self.open(idle_timeout=5)
+
+        def is_over():
             self.assertEqual(self.value(used, "1"), 1)
-            self.look(looked_at)
             self.post(looked_at, "interrupt")
             self.post(looked_at, "runs", {"cod": "wrong"})
-        self.assertEqual(self.look(used)[0], 200)
+            return self.look(looked_at)[0] == 404
+
+        self.assertTrue(wait_until(is_over, pause=0.3))
+        self.assertFalse(self.step(used, "1")["fresh"])
         self.assert_refused(self.look(looked_at), 404, "gone")
 
     def test_a_running_step_is_not_idle(self):
-        session = self.open(idle_timeout=1)
-        self.assertEqual(self.value(session, "import time; time.sleep(2); 1"), 1)
-        self.assertEqual(self.look(session)[0], 200)
+        session = self.open(idle_timeout=4)
+        running = self.hold(session)
+        time.sleep(5)
+        self.let_go(session, running)
         self.assertTrue(wait_until(lambda: self.look(session)[0] == 404))
 
     def test_lifetime(self):
-        session = self.open(lifetime=2)
-        result = self.later(session, "while True: pass")()
+        extended, session = self.open(lifetime=6), self.open(lifetime=6)
+        self.assertEqual(self.post(extended, "extend", {"lifetime": 60})[0], 200)
+        result = self.step(session, "while True: pass")
         self.assertEqual((result["outcome"], result["state"]), ("cancelled", "lost"))
         self.assertIn("lifetime", result["reason"])
         self.assertEqual(self.look(session)[0], 404)
-        session = self.open(lifetime=2)
-        self.assertEqual(self.post(session, "extend", {"lifetime": 60})[0], 200)
-        time.sleep(2.5)
-        self.assertEqual(self.value(session, "1"), 1)
-        self.assertEqual(self.post(session, "extend", {"lifetime": 0.2})[0], 200)
-        self.assertTrue(wait_until(lambda: self.look(session)[0] == 404))
+        self.assertEqual(self.value(extended, "1"), 1)  # it is older than that
+        self.assertEqual(self.post(extended, "extend", {"lifetime": 0.2})[0], 200)
+        self.assertTrue(wait_until(lambda: self.look(extended)[0] == 404))
 
     def test_times_that_are_over_before_it_is_made(self):
         files = [{"path": "large", "content": "x" * (8 << 20)}]  # to read it takes longer
@@ -229,9 +230,10 @@ class Lives(Case):
 
     def test_the_queue_has_an_end(self):
         session = self.open()
-        streams = [Stream(self, session, "import time; time.sleep(0.5)")]
-        streams += [Stream(self, session, "1") for _ in range(64)]
+        first = self.hold(session)
+        streams = [Stream(self, session, "1") for _ in range(64)]
         self.assert_refused(self.post(session, "runs", {"code": "1"}), 429, "busy")
+        self.let_go(session, first)
         for stream in streams:
             self.assertEqual(stream.finish()[0]["state"], "kept")
 
@@ -290,10 +292,12 @@ class Hostile(Case):
     def test_messages_between_steps(self):
         session = self.open()
         self.step(session, FORGE + "import threading\n"
-                  "def run():\n  time.sleep(0.2)\n  say({'op': 'result', 'id': 1}); say({'op': 'result', 'id': 2,"
-                  " 'value': {'json': 'forged'}})\n  say({'op': 'display', 'id': 2, 'data': {}})\n"
+                  "def run():\n  while not os.path.exists('go'): time.sleep(0.02)\n"
+                  "  say({'op': 'result', 'id': 1}); say({'op': 'result', 'id': 2, 'value': {'json': 'forged'}})\n"
+                  "  say({'op': 'display', 'id': 2, 'data': {}})\n  open('said', 'w').close()\n"
                   "threading.Thread(target=run).start()")
-        time.sleep(0.6)
+        self.put_file(session, "go")
+        self.wait_for_file(session, "said")
         result = self.step(session, "8")
         self.assertEqual((result["value"]["json"], result["displays"], result["fresh"]), (8, [], False))
 
@@ -312,7 +316,7 @@ class Hostile(Case):
         result = self.attack("said = b'{\"op\":\"result\",\"id\":1,\"exception\":' + b'{\"cause\":' * 100 + "
                              "b'{\"message\":\"' + b'x' * (15 << 20) + b'\"}' + b'}' * 101\nsay(said)")
         self.assertLess(len(json.dumps(result)), len(nested))
-        self.assertLess(time.monotonic() - began, 5)
+        self.assertLess(time.monotonic() - began, 30)
         result = self.attack("said = b'{\"op\":\"display\",\"id\":1,\"data\":{\"a\":\"' + b'x' * (15 << 20) + b'\"}}'\n"
                              "for i in range(1000): say(said)")
         self.assertEqual((result["state"], len(result["displays"])), ("lost", 2), result["reason"])
@@ -346,7 +350,7 @@ class Hostile(Case):
                 self.daemon.ask("GET", "/healthz")
                 slowest.append(time.monotonic() - began)
                 time.sleep(0.01)
-        self.assertLess(max(slowest), 2)
+        self.assertLess(max(slowest), 8)
 
     def test_text_that_is_none(self):
         stream = Stream(self, self.open(), "import json\nf('\\ud800')", callbacks=["f"])

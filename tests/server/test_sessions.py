@@ -1,4 +1,5 @@
 """Steps of sessions: what they leave, every way to die, time, streams."""
+import functools
 import subprocess
 import time
 
@@ -110,8 +111,11 @@ class Steps(Case):
     def test_what_is_printed_between_steps_comes_with_the_next(self):
         session = self.open()
         self.step(session, "import threading, time, os\n"
-                           "threading.Timer(0.2, lambda: os.write(1, b'late\\n')).start()")
-        time.sleep(0.5)
+                           "def late():\n  while not os.path.exists('go'): time.sleep(0.02)\n"
+                           "  os.write(1, b'late\\n'); open('said', 'w').close()\n"
+                           "threading.Thread(target=late).start()")
+        self.put_file(session, "go")
+        self.wait_for_file(session, "said")
         self.assertEqual(self.step(session, "print('now')")["stdout"], "late\nnow\n")
 
     def test_large_code_and_values(self):
@@ -141,13 +145,12 @@ class Steps(Case):
 
     def test_one_after_the_other_in_the_order_they_came(self):
         session = self.open()
-        first = self.later(session, "import time; seen = []; time.sleep(0.6)")
-        self.wait_running(session)
+        first = self.hold(session, "seen = []")
         rest = []
         for i in range(8):
             rest.append(self.later(session, "seen.append(%d); list(seen)" % i))
             self.assertTrue(wait_until(lambda: self.look(session)[1]["waiting"] == len(rest)))
-        first()
+        self.let_go(session, first)
         for i, result in enumerate(rest):
             self.assertEqual(result()["value"]["json"], list(range(i + 1)))
 
@@ -278,8 +281,11 @@ class Deaths(Case):
 
     def test_a_death_between_steps_is_told_of(self):
         session = self.open()
-        self.step(session, "x = 1\nimport threading, os\nthreading.Timer(0.1, lambda: os._exit(0)).start()")
-        time.sleep(0.5)
+        self.step(session, "x = 1\nimport threading, os, time\n"
+                           "def end():\n  while not os.path.exists('go'): time.sleep(0.02)\n  os._exit(0)\n"
+                           "threading.Thread(target=end).start()")
+        self.put_file(session, "go")
+        self.assertTrue(wait_until(lambda: not self.look(session)[1]["memory"]))
         result = self.step(session, "'x' in globals()")
         self.assertEqual((result["fresh"], result["value"]["json"]), (True, False))
 
@@ -298,20 +304,26 @@ class Times(Case):
              "bash": "while :; do :; done"}
     SLEEPS = {"python": "import time; time.sleep(60)", "ruby": "sleep 60", "bash": "sleep 60",
               "javascript": "await new Promise((done) => setTimeout(done, 60000))"}
+    UP = {"python": "print('up', flush=True)\n", "ruby": "$stdout.puts 'up'; $stdout.flush; ", "bash": "echo up; ",
+          "javascript": "require('fs').writeSync(1, 'up\\n'); "}
 
     def test_interruptible(self):
-        for codes in (self.LOOPS, self.SLEEPS):
-            for language, code in codes.items():
-                with self.subTest(language=language, code=code):
-                    session = self.open(language)
-                    self.step(session, "x=7")
-                    result = self.step(session, code, timeout=0.4)
-                    self.assertEqual((result["outcome"], result["timed_out"], result["limit"], result["state"],
-                                      result["exit_code"]), ("timed_out", True, "timeout", "kept", None), result)
-                    self.assertTrue(result["interrupted"], result)
-                    self.assertLess(result["wall_ms"], 1400)
-                    result = self.step(session, "echo $x" if language == "bash" else "x")
-                    self.assertFalse(result["fresh"])
+        opened = [(language, self.open(language), code) for codes in (self.SLEEPS, self.LOOPS)
+                  for language, code in codes.items()]
+        for _, session, _ in opened:
+            self.step(session, "x=7")
+        asleep = [self.later(session, code, timeout=2) for _, session, code in opened[:len(self.SLEEPS)]]
+        busy = [functools.partial(self.step, session, code, timeout=2)  # one at a time
+                for _, session, code in opened[len(self.SLEEPS):]]
+        for (language, session, code), wait in zip(opened, asleep + busy):
+            with self.subTest(language=language, code=code):
+                result = wait()
+                self.assertEqual((result["outcome"], result["timed_out"], result["limit"], result["state"],
+                                  result["exit_code"]), ("timed_out", True, "timeout", "kept", None), result)
+                self.assertTrue(result["interrupted"], result)
+                self.assertLess(result["wall_ms"], 20000)
+                result = self.step(session, "echo $x" if language == "bash" else "x")
+                self.assertFalse(result["fresh"])
 
     def test_not_interruptible(self):
         stubborn = {
@@ -320,27 +332,29 @@ class Times(Case):
             "bash": "trap '' INT; while :; do :; done",
             "javascript": "require('child_process').execSync('trap \"\" INT; sleep 60')",
         }
-        for language, code in stubborn.items():
+        opened = [(language, self.open(language)) for language in stubborn]
+        running = [self.later(session, stubborn[language], timeout=2) for language, session in opened]
+        for (language, session), wait in zip(opened, running):
             with self.subTest(language):
-                session = self.open(language)
-                result = self.step(session, code, timeout=0.3)
+                result = wait()
                 self.assertEqual((result["outcome"], result["limit"], result["state"]),
                                  ("timed_out", "timeout", "lost"), result)
-                self.assertTrue(700 <= result["wall_ms"] < 4000, result["wall_ms"])
+                self.assertTrue(2400 <= result["wall_ms"] < 20000, result["wall_ms"])
                 self.assertTrue(self.step(session, "true" if language == "bash" else "1")["fresh"])
 
     def test_what_catches_everything_is_killed(self):
         session = self.open()
         result = self.step(session, "while True:\n  try:\n    for i in range(10**6): i += 1\n"
-                                    "  except BaseException: pass", timeout=0.3)
+                                    "  except BaseException: pass", timeout=2)
         self.assertEqual((result["outcome"], result["state"]), ("timed_out", "lost"))
         self.assertIsNotNone(result["reason"])
 
     def test_the_sessions_own_limits(self):
-        session = self.open(limits={"timeout": 0.3})
-        self.assertEqual(self.step(session, "import time; time.sleep(9)")["limit"], "timeout")
-        self.assertEqual(self.step(session, "time.sleep(0.5); 1", timeout=5)["value"]["json"], 1)
-        session = self.open(limits={"cpu-time": 0.3})
+        session = self.open(limits={"timeout": 2})
+        result = self.step(session, "import time; time.sleep(60)")
+        self.assertEqual((result["limit"], result["state"]), ("timeout", "kept"))
+        self.assertEqual(self.step(session, "time.sleep(2.2); 1", timeout=60)["value"]["json"], 1)
+        session = self.open(limits={"cpu-time": 1})
         for _ in range(2): # of each step
             result = self.step(session, "while True: pass")
             self.assertEqual((result["outcome"], result["limit"], result["state"]),
@@ -351,11 +365,10 @@ class Times(Case):
             with self.subTest(language):
                 session = self.open(language)
                 self.assertEqual(self.post(session, "interrupt")[1], {"interrupted": False})
-                result = self.later(session, code)
-                self.wait_running(session)
-                time.sleep(0.2)
+                stream = Stream(self, session, self.UP[language] + code)
+                self.assertEqual(stream.next()["data"], "up\n")
                 self.assertEqual(self.post(session, "interrupt")[1], {"interrupted": True})
-                result = result()
+                result = stream.finish()[0]
                 self.assertEqual((result["outcome"], result["state"], result["interrupted"], result["timed_out"]),
                                  ("cancelled", "kept", True, False), result)
                 self.assertEqual(self.step(session, "true" if language == "bash" else "1")["fresh"], False)
@@ -412,11 +425,10 @@ class Streams(Case):
 
     def test_a_queued_step_whose_client_goes_is_not_run(self):
         session = self.open()
-        first = self.later(session, "import time; x = 1; time.sleep(0.8)")
-        self.wait_running(session)
+        first = self.hold(session, "x = 1")
         Stream(self, session, "x = 2").hang_up()
         self.assertTrue(wait_until(lambda: self.look(session)[1]["waiting"] == 0))
-        first()
+        self.let_go(session, first)
         self.assertEqual(self.value(session, "x"), 1)
 
     def test_a_reader_that_does_not_read_finds_the_result(self):
