@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -76,6 +78,33 @@ static bool has_window(int fd)
 	return keeps_its_blocks(fd) && fstat(fd, &st) == 0 && st.st_size >= JOURNAL_WINDOW;
 }
 
+/*
+ * A page that cannot be had, since its disk has failed or somebody has cut the file short, is a
+ * SIGBUS: then the entry is written as if there were no window.
+ */
+static sigjmp_buf lost_page;
+static volatile sig_atomic_t is_copying;
+
+static void on_lost_page(int number)
+{
+	if (is_copying)
+		siglongjmp(lost_page, 1);
+	(void)signal(number, SIG_DFL); /* nothing of ours: it happens again, and is the end */
+}
+
+static bool copy_in(char *to, const struct mark *mark, const struct buf *entry)
+{
+	if (sigsetjmp(lost_page, 0)) {
+		is_copying = false;
+		return false;
+	}
+	is_copying = true;
+	memcpy(to, mark, sizeof(*mark));
+	memcpy(to + sizeof(*mark), buf_str(entry), entry->len);
+	is_copying = false;
+	return true;
+}
+
 /* A window that may be mapped elsewhere is never cut short. */
 static int clear(int fd, struct err *e)
 {
@@ -90,9 +119,10 @@ static int clear(int fd, struct err *e)
 
 void journal_map(struct journal *j)
 {
+	const struct sigaction action = { .sa_handler = on_lost_page, .sa_flags = SA_NODEFER };
 	void *window = MAP_FAILED;
 
-	if (has_window(j->fd))
+	if (has_window(j->fd) && sigaction(SIGBUS, &action, NULL) == 0)
 		window = mmap(NULL, JOURNAL_WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, 0);
 	j->window = window != MAP_FAILED ? window : NULL;
 }
@@ -152,10 +182,11 @@ int journal_append(struct journal *j, uint64_t seq, const struct buf *entry, str
 	ssize_t n;
 
 	if (j->window && j->len + len <= JOURNAL_WINDOW) {
-		memcpy(j->window + j->len, &mark, sizeof(mark));
-		memcpy(j->window + j->len + sizeof(mark), buf_str(entry), entry->len);
-		j->len += len;
-		return 0;
+		if (copy_in(j->window + j->len, &mark, entry)) {
+			j->len += len;
+			return 0;
+		}
+		journal_unmap(j);
 	}
 	do
 		n = pwritev(j->fd, parts, 2, (off_t)j->len);

@@ -6,9 +6,9 @@
  * outlives every process of ours, however it is killed.  Another process moves it to the archive
  * later.  There are two files: while one is written, the other is emptied.
  *
- * The file's beginning, the window, is mapped where its filesystem has set blocks aside for it: there
- * an entry takes no system call, which after a pause would be 20 us.  What lies behind the window, and
- * all where there is none, is written with one pwrite().
+ * The file's beginning, the window, is mapped where its filesystem has set blocks aside for it:
+ * there an entry takes no system call, which after a pause would be 20 us.  What lies behind the
+ * window, and all where there is none, is written with one pwrite().
  *
  * A guest decides what bytes are in an entry.  Each file begins with a number that nobody can
  * guess, drawn anew whenever it is emptied, and what does not carry that number is no entry.

@@ -102,6 +102,29 @@ TEST(journal_is_written_through_its_window_and_behind_it)
 	(void)close(j.fd);
 }
 
+TEST(journal_goes_on_without_its_window)
+{
+	auto_buf struct buf bytes = BUF_INIT(ENTRY_MAX);
+	struct journal j = { .fd = -1 };
+	uint64_t at, seq;
+	struct err e;
+
+	CHECK(find_window(&j, &e) == 0);
+	if (!j.window) {
+		(void)close(j.fd);
+		SKIP("/var/tmp is neither ext4 nor xfs");
+	}
+	CHECK(append(&j, 1, "before", &e) == 0);
+	at = j.len;
+	CHECK(ftruncate(j.fd, 0) == 0);
+	CHECK(append(&j, 2, "after", &e) == 0);
+	CHECK(!j.window);
+	CHECK(append(&j, 3, "later", &e) == 0);
+	CHECK(journal_next(&bytes, &seq, &j, &at) && seq == 2);
+	CHECK(journal_next(&bytes, &seq, &j, &at) && seq == 3);
+	(void)close(j.fd);
+}
+
 TEST(journal_knows_a_torn_end)
 {
 	auto_close int fd = memfd_create("journal", MFD_CLOEXEC);
