@@ -91,12 +91,12 @@ class Batch(daemon.Case):
         self.assert_no_runs()
 
     def test_what_is_behind_a_failure_does_not_count_however_fast(self):
-        runs = [{"code": "import time; time.sleep(1)", "expected": "x"}, {"stdin": "2", "expected": "2"}]
+        runs = [{"code": "import time; time.sleep(5)", "expected": "x"}, {"stdin": "2", "expected": "2"}]
+        _, response = self.stream(*runs, stop_on_failure=True, parallel=2)  # both at the same time
         answer = self.batch(*runs, stop_on_failure=True, parallel=2)
+        events = [json.loads(line) for line in response]
         self.assertEqual([(entry["verdict"], entry["id"] is None) for entry in answer["results"]],
                          [("wrong_answer", False), ("skipped", True)])
-        _, response = self.stream(*runs, stop_on_failure=True, parallel=2)
-        events = [json.loads(line) for line in response]
         self.assertEqual([e["verdict"] for e in events[1:-1]], ["accepted", "wrong_answer"])
         for summary in (answer["summary"], events[-1]["summary"]):
             self.assertEqual(summary["verdicts"], {"wrong_answer": 1, "skipped": 1})
@@ -148,7 +148,7 @@ class Batch(daemon.Case):
                 answer = self.daemon.ask("POST", "/v1/batch", batch_of(
                     *runs, code="exit(1)", stop_on_failure=True, detail="verdicts", parallel=1, **shared))
                 self.assertEqual((answer[0], answer[1]["summary"]["runs"]), (200, 1000), answer)
-                self.assertLess(time.monotonic() - began, 10)  # not a thousand times
+                self.assertLess(time.monotonic() - began, 60)  # not a thousand times
         status, answer, _ = self.daemon.ask("POST", "/v1/batch", batch_of(*runs, code="1", stdin=1))
         self.assertEqual((status, answer["error"]["field"]), (400, "stdin"))
 

@@ -139,11 +139,18 @@ class Heartbeats(sessions.Case):
         del os.environ["VIAL_HEARTBEAT"]
 
     def silent(self, accept):
+        """What is told of a run that says nothing, until it is ended for that."""
         made = self.daemon.connect()
         self.addCleanup(made.close)
-        made.request("POST", "/v1/runs", json.dumps(run_of("import time; time.sleep(1)")),
+        made.request("POST", "/v1/runs", json.dumps(run_of("import time; time.sleep(60)")),
                      {"Content-Type": "application/json", "Accept": accept})
-        return made.getresponse().read().decode()
+        response = made.getresponse()
+        text = line = response.readline()
+        while line and text.count(b"heartbeat") < 6:
+            line = response.readline()
+            text += line
+        self.daemon.ask("DELETE", "/v1/runs/" + self.daemon.runs()[0]["id"])
+        return (text + response.read()).decode()
 
     def test_lines_have_an_event_for_it(self):
         events = [json.loads(line) for line in self.silent(NDJSON).splitlines()]
@@ -162,7 +169,8 @@ class Clients(Case):
         return "http://127.0.0.1:%d/v1/runs" % self.daemon.port
 
     def test_curl(self):
-        curl = subprocess.Popen(["curl", "-sN", "-H", "Accept: " + SSE, "--json", json.dumps(run_of(SLOW)),
+        code = "import time\nfor i in range(3):\n print(i, flush=True); time.sleep(0 if i else 4)"
+        curl = subprocess.Popen(["curl", "-sN", "-H", "Accept: " + SSE, "--json", json.dumps(run_of(code)),
                                  self.url()], stdout=subprocess.PIPE)
         seen = b""
         while b'"data":"0' not in seen:

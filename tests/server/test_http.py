@@ -178,7 +178,7 @@ class Connections(daemon.Case):
                 sock.sendall(b"POST /v1/runs " + HEAD + JSON + b"Content-Length: 1000\r\n\r\n{")
         start = time.monotonic()
         self.assertEqual(self.run_ok("print(1)")["stdout"], "1\n")
-        self.assertLess(time.monotonic() - start, 5)
+        self.assertLess(time.monotonic() - start, 20)
         for sock in slow: # they may still go on
             if sock is slow[0]:
                 sock.sendall(b"t: localhost\r\n\r\n")

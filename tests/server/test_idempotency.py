@@ -44,7 +44,7 @@ class Keys(daemon.Case):
         self.assertEqual(self.post(run_of("1"), key)[0], 200)
 
     def test_while_the_first_is_under_way(self):
-        key, body, answers = str(uuid.uuid4()), run_of("import time; time.sleep(1.5); print(7)"), []
+        key, body, answers = str(uuid.uuid4()), run_of("import time; time.sleep(4); print(7)"), []
         first = threading.Thread(target=lambda: answers.append(self.post(body, key)))
         first.start()
         self.assertTrue(wait_until(self.daemon.runs))
@@ -74,13 +74,13 @@ class Keys(daemon.Case):
         return found[1]
 
     def test_a_client_that_lost_its_connection_gets_its_answer(self):
-        key, body = str(uuid.uuid4()), run_of("import time; time.sleep(0.8); print('done')")
+        key, body = str(uuid.uuid4()), run_of("import time; time.sleep(3); print('done')")
         self.lose(body, key)
         self.assertEqual(self.answer(body, key)["result"]["stdout"], "done\n")
         self.assert_no_runs()
 
     def test_a_stream_is_repeated_whole(self):
-        key, body = str(uuid.uuid4()), run_of("import time; print(1, flush=True); time.sleep(0.8); print(2)")
+        key, body = str(uuid.uuid4()), run_of("import time; print(1, flush=True); time.sleep(3); print(2)")
         self.lose(body, key, accept="application/x-ndjson")
         made = self.daemon.connect()
         self.addCleanup(made.close)
@@ -134,7 +134,7 @@ class Keys(daemon.Case):
 
     def test_an_answer_that_is_too_large_is_under_way_until_its_end(self):
         key = str(uuid.uuid4())
-        body = run_of("import time\nprint('x' * (2 << 20), flush=True)\ntime.sleep(1.5)\nprint('end')",
+        body = run_of("import time\nprint('x' * (2 << 20), flush=True)\ntime.sleep(4)\nprint('end')",
                       limits={"output": "4m"})
         made = self.daemon.connect()
         self.addCleanup(made.close)

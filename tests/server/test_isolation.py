@@ -6,6 +6,7 @@ import subprocess
 import unittest
 
 import daemon
+from daemon import wait_until
 
 INOTIFY = ("import ctypes, time\n"
            "libc = ctypes.CDLL(None)\n"
@@ -102,7 +103,7 @@ class Networks(daemon.Case):
 
     @daemon.inside
     def test_one_that_was_not_used_is_used_again(self):
-        self.assertLess(len(set(self.namespaces("", 20))), 20)
+        self.assertTrue(wait_until(lambda: len(set(self.namespaces("", 20))) < 20))
 
     def test_packets(self):
         self.assert_used_once("socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))")

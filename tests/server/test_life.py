@@ -163,14 +163,13 @@ class Ending(unittest.TestCase):
         self.assertTrue(wait_until(lambda: not any(map(is_there, pids))), "still there")
 
     def test_a_term_signal_lets_runs_finish(self):
-        thread, answers = self.run_in_thread("import time; time.sleep(1); print('finished')")
+        thread, answers = self.run_in_thread("import time; time.sleep(4); print('finished')")
         idle = self.daemon.raw()
         self.addCleanup(idle.close)
         self.daemon.process.send_signal(signal.SIGTERM)
         self.assertEqual(idle.recv(100), b"") # whoever only sits there is sent away
-        time.sleep(0.2)
-        with self.assertRaises(OSError):      # and nobody new is let in
-            self.daemon.ask("GET", "/healthz")
+        self.assertTrue(wait_until(lambda: not self.daemon.answers())) # and nobody new is let in
+        self.assertTrue(thread.is_alive())
         thread.join()
         self.assertEqual(answers[0][1]["result"]["stdout"], "finished\n")
         self.assertEqual(self.daemon.process.wait(daemon.PATIENCE_S), 0)
@@ -178,7 +177,7 @@ class Ending(unittest.TestCase):
 
     def test_what_a_terminal_says_is_said_once(self):
         """Ctrl-C goes to all of a process group; what is told twice would end what is under way."""
-        thread, answers = self.run_in_thread("import time; time.sleep(1); print('finished')")
+        thread, answers = self.run_in_thread("import time; time.sleep(4); print('finished')")
         keeper = self.daemon.process.pid
         for pid in (keeper, self.server):
             if os.getpgid(pid) == os.getpgid(keeper):
@@ -189,7 +188,7 @@ class Ending(unittest.TestCase):
 
     def test_what_does_not_finish_is_cancelled_and_told_of(self):
         self.daemon.close()
-        self.daemon = daemon.Daemon("--set", "drain_grace=500ms")
+        self.daemon = daemon.Daemon("--set", "drain_grace=4s")  # to print it is enough
         self.addCleanup(self.daemon.close)
         self.server = self.daemon.server_pid()
         session = self.daemon.ask("POST", "/v1/sessions", {"language": "python"})[1]["id"]
@@ -210,7 +209,7 @@ class Ending(unittest.TestCase):
     def test_a_second_signal_is_an_order_too(self):
         thread, answers = self.run_in_thread("import time; time.sleep(60)")
         self.daemon.process.send_signal(signal.SIGTERM)
-        time.sleep(0.2)
+        self.assertTrue(wait_until(lambda: not self.daemon.answers()))
         self.daemon.process.send_signal(signal.SIGTERM)
         self.assertEqual(self.daemon.process.wait(daemon.PATIENCE_S), 0)
         thread.join()
@@ -221,7 +220,7 @@ class Ending(unittest.TestCase):
         start = time.monotonic()
         self.daemon.process.send_signal(signal.SIGTERM)
         self.assertEqual(self.daemon.process.wait(daemon.PATIENCE_S), 0)
-        self.assertLess(time.monotonic() - start, 5)
+        self.assertLess(time.monotonic() - start, 20)
         self.assertFalse(os.path.exists(self.daemon.path))
 
     def test_the_server_goes_with_the_keeper(self):
@@ -250,7 +249,7 @@ class Ending(unittest.TestCase):
         asker = wait_until(waiting)
         self.assertTrue(asker)
         made.process.kill()
-        self.assertTrue(wait_until(lambda: not is_there(asker[0]), 5))
+        self.assertTrue(wait_until(lambda: not is_there(asker[0]), 20))
 
     def test_the_keeper_goes_with_the_server(self):
         thread, answers = self.run_in_thread("import time; time.sleep(60)")

@@ -253,7 +253,7 @@ class Quotas(Case):
                                    {"language": "python", "limits": {"workspace": "512k"}})
         self.assertEqual(status, 201, made)
         self.as_(token, "DELETE", "/v1/sessions/" + made["id"])
-        self.assertEqual(self.as_(token, "GET", "/v1/tenant")[1]["used"]["storage"], 0)
+        self.assertTrue(wait_until(lambda: self.as_(token, "GET", "/v1/tenant")[1]["used"]["storage"] == 0))
 
     def test_cpu_time(self):
         token = self.daemon.token("c", "--quota", "cpu=50ms,window=100h")
@@ -281,8 +281,8 @@ class Quotas(Case):
         token = self.daemon.token("e", "--quota", "cpu=10s,window=100h")
         session = self.as_(token, "POST", "/v1/sessions", {"language": "bash"})[1]["id"]
         busy = "{ for ((i = 0; i < 300000; i++)); do :; done; touch done; } &"
-        self.as_(token, "POST", "/v1/sessions/%s/runs" % session, {"code": busy})
         before = self.as_(token, "GET", "/v1/tenant")[1]["used"]["cpu"]
+        self.as_(token, "POST", "/v1/sessions/%s/runs" % session, {"code": busy})
         self.assertTrue(wait_until(lambda: self.as_(
             token, "GET", "/v1/sessions/%s/files" % session)[1]["entries"]))
         self.as_(token, "DELETE", "/v1/sessions/" + session)

@@ -43,6 +43,9 @@ class Case(daemon.Case):
     def shell(self, query="", **more):
         made = self.attach(query, **more)
         self.assertEqual(made.status, 101, made.head)
+        return self.ready(made)
+
+    def ready(self, made):
         made.send(b"PS1=; stty -echo; bind 'set enable-bracketed-paste off'; echo read''y\n")
         made.until(b"ready\r\n")
         return made
@@ -127,7 +130,9 @@ class Terminal(Case):
         self.assertEqual(self.attach().status, 503)
         shells[0].send(b"exit\n")
         shells[0].closing()
-        shells[0] = self.shell()
+        again = wait_until(lambda: next((made for made in [self.attach()] if made.status == 101), None))
+        self.assertTrue(again)
+        shells[0] = self.ready(again)
         for i, shell in enumerate(shells):
             shell.send(b"echo me%d\n" % i)
             shell.until(b"me%d\r\n" % i)
@@ -244,6 +249,6 @@ class Drain(Case):
         with contextlib.suppress(BrokenPipeError):  # who passes a shell through need not wait for this
             shell.send(b"\x03\xe9", CLOSE)
         self.daemon.process.wait(PATIENCE_S)
-        self.assertLess(time.monotonic() - began, 10)
+        self.assertLess(time.monotonic() - began, 25)
         self.daemon.process = daemon.subprocess.Popen(["true"])
         self.doCleanups = lambda: None
