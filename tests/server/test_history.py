@@ -27,7 +27,14 @@ def history(daemon, **filters):
 
 
 def ids(daemon, **filters):
-    return [record["id"] for record in history(daemon, **filters)["records"]]
+    """Those of all pages: a search that takes long ends one early."""
+    found = []
+    while True:
+        answer = history(daemon, **filters)
+        found += [record["id"] for record in answer["records"]]
+        if not answer["next"]:
+            return found
+        filters["cursor"] = answer["next"]
 
 
 def check_of(daemon):
@@ -51,6 +58,12 @@ def helpers(daemon):
     scribe = next((p for p, v in found.items()
                    if v[:2] == ("vial-scribe", warden) and v[2] != "Z"), None)
     return warden, scribe
+
+
+def ready_helpers(daemon):
+    """When both are there: they are made after the server answers."""
+    assert wait_until(lambda: None not in helpers(daemon))
+    return helpers(daemon)
 
 
 class Records(Case):
@@ -146,18 +159,20 @@ class Records(Case):
         self.assertEqual(ids(self.daemon, text=mark, outcome="timed_out"), [])
         self.assertEqual(ids(self.daemon, text=mark, kind="step"), [])
         self.assertEqual(ids(self.daemon, text=mark, environment="python"), names)
-        first = history(self.daemon, text=mark, limit=2)
-        self.assertEqual([r["id"] for r in first["records"]], names[:2])
-        rest = history(self.daemon, text=mark, cursor=first["next"])
-        self.assertEqual([r["id"] for r in rest["records"]], names[2:])
-        whole = history(self.daemon, text=mark)["records"]
-        self.assertEqual(ids(self.daemon, text=mark, since=whole[0]["ended"], until=whole[0]["ended"])[:1],
-                         names[:1])
+        pages = []
+
+        def is_whole():
+            pages.append(history(self.daemon, text=mark, limit=2))
+            return [record["id"] for record in pages[-1]["records"]] == names[:2]
+        self.assertTrue(wait_until(is_whole), pages[-1:])
+        self.assertEqual(ids(self.daemon, text=mark, cursor=pages[-1]["next"]), names[2:])
+        ended = self.record(names[0])["ended"]
+        self.assertEqual(ids(self.daemon, text=mark, since=ended, until=ended)[:1], names[:1])
         self.assertEqual(ids(self.daemon, text=mark, until="1999-01-01"), [])
         # The other way round, for whoever follows.
         last = history(self.daemon)["last"]
         more = [self.run_id("1 # " + mark) for _ in range(2)]
-        self.assertEqual(ids(self.daemon, after=last, text=mark), more)
+        self.assertTrue(wait_until(lambda: ids(self.daemon, after=last, text=mark) == more))
 
     def test_forgotten(self):
         name = self.run_id("print('forget me')")
@@ -185,17 +200,18 @@ class Records(Case):
 
     @inside
     def test_a_scribe_that_dies_is_replaced(self):
-        warden, scribe = helpers(self.daemon)
+        warden, scribe = ready_helpers(self.daemon)
         os.kill(scribe, signal.SIGKILL)
         names = [self.run_id("print(%d)" % n) for n in range(3)]
         self.assertTrue(wait_until(lambda: check_of(self.daemon)[0]["ok"] and
                                    helpers(self.daemon)[1] not in (None, scribe)))
         self.assertEqual(helpers(self.daemon)[0], warden)
         self.assertTrue(wait_until(lambda: self.daemon.ask("GET", "/v1/history")[0] == 200))
+        self.assertTrue(wait_until(lambda: set(names) <= set(ids(self.daemon))))
         found = ids(self.daemon)
         for name in names:
             self.assertEqual(found.count(name), 1)
-        self.assertIn("its process is gone", self.daemon.log())
+        self.assertTrue(wait_until(lambda: "its process is gone" in self.daemon.log()))
 
     @inside
     def test_only_the_owner_of_the_directory_may_look(self):
@@ -241,9 +257,8 @@ class Deaths(unittest.TestCase):
         shutil.rmtree(self.state, ignore_errors=True)
         return not os.path.exists(self.state)
 
-    def load(self, daemon, seconds):
-        """Clients until the daemon is dead: the marks of the runs that were answered."""
-        answered = []
+    def load(self, daemon, answered, seconds):
+        """Clients until the daemon is dead; `answered` gets the marks of the runs that were."""
         end = time.monotonic() + seconds
 
         def client(number):
@@ -261,11 +276,10 @@ class Deaths(unittest.TestCase):
 
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
             list(pool.map(client, range(3)))
-        return answered
 
     def kill(self, daemon, what):
         """-9, for one of them or for all at once."""
-        warden, scribe = helpers(daemon)
+        warden, scribe = ready_helpers(daemon)
         server = daemon.server_pid()
         pids = {"server": [server], "keeper": [daemon.process.pid], "scribe and server": [scribe, server],
                 "all": [daemon.process.pid, server, scribe, warden]}[what]
@@ -282,14 +296,16 @@ class Deaths(unittest.TestCase):
         for n in range(KILLS):
             daemon = Daemon("--armed", "2", state=self.state)
             with concurrent.futures.ThreadPoolExecutor(1) as pool:
-                marks = pool.submit(self.load, daemon, PATIENCE_S)
+                clients = pool.submit(self.load, daemon, answered, PATIENCE_S)
                 time.sleep(0.1 + random.random() * 0.4)
+                wait_until(lambda: answered)
                 self.kill(daemon, ways[n % len(ways)])
-                answered += marks.result()
+                clients.result()
             daemon.process.wait(PATIENCE_S)
             daemon.close()
         daemon = Daemon("--armed", "0", state=self.state)  # stores what was left
         daemon.close()
+        wait_until(lambda: set(answered) <= {code.split()[-1] for code in self.stored()})
         with sqlite3.connect(os.path.join(self.state, "runs/history.db")) as db:
             self.assertEqual(db.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
             kept = [bytes(row[0]).decode().split()[-1] for row in db.execute("SELECT code FROM runs")]
@@ -317,8 +333,13 @@ class Deaths(unittest.TestCase):
         self.assertEqual(len(str(min(numbers))), 19)
 
     def stored(self):
-        with contextlib.closing(sqlite3.connect(os.path.join(self.state, "runs/history.db"))) as db:
-            return [bytes(row[0]).decode() for row in db.execute("SELECT code FROM runs")]
+        """The code of each record.  Who keeps them may be about to make the tables, or to write the last."""
+        try:
+            with contextlib.closing(sqlite3.connect(
+                    "file:%s/runs/history.db?mode=ro" % self.state, uri=True)) as db:
+                return [bytes(row[0]).decode() for row in db.execute("SELECT code FROM runs")]
+        except sqlite3.OperationalError:
+            return []
 
     @inside
     def test_somebody_who_waits_holds_it_up_for_a_moment_only(self):
@@ -340,9 +361,9 @@ class Deaths(unittest.TestCase):
         second = Daemon("--armed", "0", state=self.state)
         try:
             self.assertEqual(second.ask("POST", "/v1/runs", run_of("echo 1", "sh"))[0], 200)
-            check, ready = check_of(second)
-            self.assertTrue(ready)
-            self.assertIn("another daemon keeps it", check["reason"])
+            self.assertTrue(wait_until(lambda: "another daemon keeps it" in (check_of(second)[0]["reason"] or "")),
+                            check_of(second))
+            self.assertTrue(check_of(second)[1])
             self.assertEqual(second.ask("GET", "/v1/history")[0], 503)
             first.close()
             self.assertTrue(wait_until(lambda: check_of(second)[0]["ok"]))
@@ -359,8 +380,9 @@ class Deaths(unittest.TestCase):
             file.write(b"no database at all\n" * 400)
         daemon = Daemon("--armed", "0", state=self.state)
         try:
+            self.assertTrue(wait_until(lambda: "history.db.damaged" in daemon.log()))
+            self.assertTrue(wait_until(lambda: daemon.ask("GET", "/v1/history")[0] == 200))
             self.assertEqual(ids(daemon), [])
-            self.assertIn("history.db.damaged", daemon.log())
             self.assertIn("history.db.damaged", os.listdir(place))
         finally:
             daemon.close()
