@@ -415,8 +415,9 @@ class Ends(daemon.Case):
             _, answer, _ = other.ask("POST", "/v1/sessions", {"language": "bash"})
             path = "/v1/sessions/%s/runs" % answer["id"]
             other.ask("POST", path, {"code": "sleep 8888 & disown"})
-            done = threading.Thread(target=lambda: other.ask("POST", path, {"code": "sleep 1; echo x"}))
+            done = threading.Thread(target=lambda: other.ask("POST", path, {"code": "sleep 2; echo x"}))
             done.start()
+            wait_until(other.runs)
         finally:
             other.close()
         done.join(daemon.PATIENCE_S)
