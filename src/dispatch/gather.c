@@ -8,7 +8,7 @@
 #include "dispatch/dispatch.h"
 #include "dispatch/merge.h"
 
-#include "server/query.h"
+#include "server/history.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -331,8 +331,10 @@ static void add_word(struct buf *to, const char *name, const char *value)
 /* Each from where its own left off; whoever has no more to tell is not asked. */
 static void history_target(const struct part *p, struct buf *to)
 {
-	static const char *const names[] = { "kind",   "session", "environment", "text", "outcome",
-					     "failed", "full",    "since",       "until" };
+	static const char *const names[] = {
+		"kind",   "session", "environment", "text",  "outcome",
+		"failed", "full",    "since",       "until", "tenant"
+	};
 	const struct exchange *x = p->gather->x;
 	const char *cursor = exchange_query(x, "cursor"), *after = exchange_query(x, "after");
 	size_t limit = (size_t)p->gather->query.limit, share = limit / p->gather->count;
@@ -386,8 +388,8 @@ void gather_history(struct exchange *x, void *arg)
 	struct failure f = { .status = 0 };
 	struct query query;
 
-	if (query_read(&query, said, x, &f) < 0 || check_marks(x, "cursor", &f) < 0 ||
-	    check_marks(x, "after", &f) < 0) {
+	if (query_read(&query, said, x, &f) < 0 || history_choose_tenant(&query, x, &f) < 0 ||
+	    check_marks(x, "cursor", &f) < 0 || check_marks(x, "after", &f) < 0) {
 		exchange_fail(x, &f);
 		return;
 	}

@@ -12,8 +12,7 @@ static const char *get(const void *from, const char *name)
 	return exchange_query(from, name);
 }
 
-/* Its own, or that of the tenant whom an administrator names. */
-static int choose_tenant(struct query *q, const struct exchange *x, struct failure *f)
+int history_choose_tenant(struct query *q, const struct exchange *x, struct failure *f)
 {
 	const char *own = exchange_tenant(x)->name, *named = exchange_query(x, "tenant");
 
@@ -33,7 +32,7 @@ static void ask(struct exchange *x, struct server *s, struct query *q)
 {
 	struct failure f = { .status = 0 };
 
-	if (choose_tenant(q, x, &f) < 0)
+	if (history_choose_tenant(q, x, &f) < 0)
 		exchange_fail(x, &f);
 	else
 		history_ask(s->history, x, q);

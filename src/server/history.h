@@ -39,3 +39,6 @@ uint64_t history_last_run(const struct history *h); /* ids of runs go on after t
 
 /* Ask the scribe.  Its answer is the exchange's, now or later. */
 void history_ask(struct history *h, struct exchange *x, const struct query *query);
+
+/* Whose records are asked for: its own, or those of the tenant whom an administrator names. */
+int history_choose_tenant(struct query *q, const struct exchange *x, struct failure *f) MUST_USE;
