@@ -1,4 +1,5 @@
 """Forks of sessions whose steps can be taken back: branches have that, too, each for itself."""
+import concurrent.futures
 import os
 import unittest
 
@@ -23,6 +24,7 @@ time.sleep(0.1)
 """
 # Memory files of the copies', by inode: what is mapped and what is open.
 OWN = """
+import concurrent.futures
 import os
 maps = {line.split()[4] for line in open('/proc/self/maps') if 'vial-rewind' in line}
 fds = set()
@@ -252,13 +254,12 @@ class Attacks(Case):
     def test_a_dead_supervisor(self):
         self.attack("os.kill(os.getppid(), 9)")
 
-    def test_a_supervisor_that_is_stopped(self):
-        self.attack("os.kill(os.getppid(), 19)")
-
-    def test_copies_that_are_gone_or_stopped(self):
-        for number in (9, 19):
-            self.attack("for p in os.listdir('/proc'):\n"
-                        " if p.isdigit() and int(p) not in (1, os.getpid(), os.getppid()): os.kill(int(p), %d)" % number)
+    def test_a_supervisor_or_copies_that_are_gone_or_stopped(self):
+        copies = ("for p in os.listdir('/proc'):\n"
+                  " if p.isdigit() and int(p) not in (1, os.getpid(), os.getppid()): os.kill(int(p), %d)")
+        codes = "os.kill(os.getppid(), 19)", copies % 9, copies % 19
+        with concurrent.futures.ThreadPoolExecutor(len(codes)) as pool:  # each is given up after 20 s
+            self.assertEqual(len(list(pool.map(self.attack, codes))), len(codes))
 
     def test_the_table_of_copies(self):
         """All of it forged: pids of nobody, of the supervisor, of pid 1, of all."""

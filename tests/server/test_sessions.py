@@ -313,7 +313,7 @@ class Times(Case):
         for _, session, _ in opened:
             self.step(session, "x=7")
         asleep = [self.later(session, code, timeout=2) for _, session, code in opened[:len(self.SLEEPS)]]
-        busy = [functools.partial(self.step, session, code, timeout=2)  # one at a time
+        busy = [functools.partial(self.step, session, code, timeout=1)  # one at a time
                 for _, session, code in opened[len(self.SLEEPS):]]
         for (language, session, code), wait in zip(opened, asleep + busy):
             with self.subTest(language=language, code=code):
