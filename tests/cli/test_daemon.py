@@ -605,7 +605,7 @@ class UnderWay(WithDaemon):
         self.assertTrue(self.gone())
 
     def test_a_reader_that_sleeps_does_not_stop_the_clock(self):
-        process = self.start("run", "--daemon", "-l", "sh", "--output", "2m", "--timeout", "6", "-c",
+        process = self.start("run", "--daemon", "-l", "sh", "--output", "2m", "--timeout", "4", "-c",
                              "sleep %s & yes" % MARKER)
         self.assertTrue(self.started())
         self.assertTrue(self.gone(), "nobody reads, and the guest lives on")

@@ -79,7 +79,7 @@ class Streams(cli.Case):
             self.assertRegex(done.stderr, r"^vial: .*No space left on device\n$")
 
     def test_a_reader_that_sleeps_does_not_stop_the_clock(self):
-        process = self.start("run", "-l", "sh", "--output", "16m", "--timeout", "6", "-c",
+        process = self.start("run", "-l", "sh", "--output", "16m", "--timeout", "4", "-c",
                              "sleep %s & yes" % MARKER)
         self.assertTrue(self.started())
         self.assertTrue(self.gone(), "nobody reads, and the guest lives on")

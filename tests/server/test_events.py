@@ -169,7 +169,7 @@ class Clients(Case):
         return "http://127.0.0.1:%d/v1/runs" % self.daemon.port
 
     def test_curl(self):
-        code = "import time\nfor i in range(3):\n print(i, flush=True); time.sleep(0 if i else 4)"
+        code = "import time\nfor i in range(3):\n print(i, flush=True); time.sleep(0 if i else 3)"
         curl = subprocess.Popen(["curl", "-sN", "-H", "Accept: " + SSE, "--json", json.dumps(run_of(code)),
                                  self.url()], stdout=subprocess.PIPE)
         seen = b""

@@ -484,7 +484,7 @@ class Model(Case):
     """Random steps, losses, forks and ends: FORK_SEQUENCES of them."""
 
     def test_random_families(self):
-        play(self, Family, "FORK", count=24, seed=7, steps=(4, 20))
+        play(self, Family, "FORK", count=12, seed=7, steps=(4, 20))
 
 
 class Leaks(Case):

@@ -298,7 +298,7 @@ class Model(Case):
     """Random steps, bad ends, undos, checkpoints, restores, forks and ends: FORK_SEQUENCES of them."""
 
     def test_random_families(self):
-        play(self, Rewound, "FORK", count=16, seed=11, steps=(6, 24))
+        play(self, Rewound, "FORK", count=8, seed=11, steps=(6, 24))
 
 
 class Leaks(Case):

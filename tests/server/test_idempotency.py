@@ -44,7 +44,7 @@ class Keys(daemon.Case):
         self.assertEqual(self.post(run_of("1"), key)[0], 200)
 
     def test_while_the_first_is_under_way(self):
-        key, body, answers = str(uuid.uuid4()), run_of("import time; time.sleep(4); print(7)"), []
+        key, body, answers = str(uuid.uuid4()), run_of("import time; time.sleep(3); print(7)"), []
         first = threading.Thread(target=lambda: answers.append(self.post(body, key)))
         first.start()
         self.assertTrue(wait_until(self.daemon.runs))
@@ -134,7 +134,7 @@ class Keys(daemon.Case):
 
     def test_an_answer_that_is_too_large_is_under_way_until_its_end(self):
         key = str(uuid.uuid4())
-        body = run_of("import time\nprint('x' * (2 << 20), flush=True)\ntime.sleep(4)\nprint('end')",
+        body = run_of("import time\nprint('x' * (2 << 20), flush=True)\ntime.sleep(3)\nprint('end')",
                       limits={"output": "4m"})
         made = self.daemon.connect()
         self.addCleanup(made.close)

@@ -163,7 +163,7 @@ class Ending(unittest.TestCase):
         self.assertTrue(wait_until(lambda: not any(map(is_there, pids))), "still there")
 
     def test_a_term_signal_lets_runs_finish(self):
-        thread, answers = self.run_in_thread("import time; time.sleep(4); print('finished')")
+        thread, answers = self.run_in_thread("import time; time.sleep(3); print('finished')")
         idle = self.daemon.raw()
         self.addCleanup(idle.close)
         self.daemon.process.send_signal(signal.SIGTERM)
@@ -177,7 +177,7 @@ class Ending(unittest.TestCase):
 
     def test_what_a_terminal_says_is_said_once(self):
         """Ctrl-C goes to all of a process group; what is told twice would end what is under way."""
-        thread, answers = self.run_in_thread("import time; time.sleep(4); print('finished')")
+        thread, answers = self.run_in_thread("import time; time.sleep(3); print('finished')")
         keeper = self.daemon.process.pid
         for pid in (keeper, self.server):
             if os.getpgid(pid) == os.getpgid(keeper):

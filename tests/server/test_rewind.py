@@ -421,7 +421,7 @@ class Model(Case):
     """Random steps, bad ends, undos, checkpoints and restores: REWIND_SEQUENCES of them."""
 
     def test_random_sequences(self):
-        play(self, Sequence, "REWIND", count=24, seed=20, steps=(4, 20))
+        play(self, Sequence, "REWIND", count=12, seed=20, steps=(4, 20))
 
 
 class Leaks(Case):

@@ -161,7 +161,7 @@ class Streams(daemon.Case):
         return [event for event in map(json.loads, response) if event["event"] not in daemon.PROGRESS]
 
     def test_lines_come_as_they_are_printed(self):
-        response = self.stream("import time\nfor i in range(3):\n print(i, flush=True); time.sleep(0 if i else 4)")
+        response = self.stream("import time\nfor i in range(3):\n print(i, flush=True); time.sleep(0 if i else 3)")
         start = json.loads(response.readline())
         self.assertEqual(start["event"], "start")
         self.assertIn(start["id"], [run["id"] for run in self.daemon.runs()])
