@@ -22,7 +22,7 @@
 
 enum {
 	JOURNAL_TURN = JOURNAL_WINDOW, /* so large, and the other one has its turn */
-	JOURNAL_MAX = 64 << 20, /* while there is no scribe to empty them */
+	JOURNAL_MAX = 64 << 20,        /* while there is no scribe to empty them */
 	ASKS_MAX = 64,
 	START_MS = 10000,
 	FDS_MAX = 2,
@@ -230,12 +230,12 @@ static void on_hello(struct history *h, const struct scribe_say *say, int fds[FD
 {
 	if (count != JOURNALS || h->has_journals)
 		return;
-	for (int i = 0; i < JOURNALS; i++)
+	for (int i = 0; i < JOURNALS; i++) {
 		h->journals[i] = (struct journal){ .fd = take_fd(&fds[i]),
 						   .salt = say->salts[i],
 						   .len = journal_start() };
-	for (int i = 0; i < JOURNALS; i++)
 		journal_map(&h->journals[i]);
+	}
 	h->has_journals = true;
 	h->active = 0;
 	h->next_seq = say->next_seq;

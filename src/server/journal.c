@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -99,8 +100,10 @@ static bool copy_in(char *to, const struct mark *mark, const struct buf *entry)
 		return false;
 	}
 	is_copying = true;
+	atomic_signal_fence(memory_order_seq_cst); /* what is copied is copied in between */
 	memcpy(to, mark, sizeof(*mark));
 	memcpy(to + sizeof(*mark), buf_str(entry), entry->len);
+	atomic_signal_fence(memory_order_seq_cst);
 	is_copying = false;
 	return true;
 }

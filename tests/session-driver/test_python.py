@@ -843,15 +843,13 @@ class Policies(Case):
         self.assertEqual(self.failure("print(5)").split("\n")[1], "  \u2022 [MEDIUM] No five")
         self.assertNotIn("exception", self.run_step("x = 'print(5)'  # print(5)").result)
 
-    def test_the_blocklist(self):
+    def test_the_blocklist_and_texts_of_ones_own(self):
         self.run_step("1", policy={"profile": "blocklist"})
         self.assertEqual(self.failure("import sys"),
                          "ImportError: Module 'sys' is blocked in this sandbox")
         self.assertEqual(self.failure("import importlib.machinery"),
                          "ImportError: Module 'importlib.machinery' is blocked in this sandbox")
         self.assertEqual(self.value("import importlib, os\n1"), 1)
-
-    def test_a_text_of_ones_own(self):
         for text, said in (("no", "no"), ("100% no %s", "100% no sys"), ("%s, %s", "sys, sys")):
             self.run_step("1", policy={"block": ["sys"], "text": text})
             self.assertEqual(self.failure("import sys"), "ImportError: " + said)

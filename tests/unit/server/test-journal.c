@@ -48,7 +48,8 @@ TEST(journal_keeps_entries_in_order)
 	CHECK_INT(at, j.len);
 }
 
-static int find_window(struct journal *j, struct err *e)
+/* With a window, if /var/tmp is on ext4 or XFS; what follows holds without one, too. */
+static int open_mapped(struct journal *j, struct err *e)
 {
 	char path[] = "/var/tmp/vial-test.XXXXXX"; /* /tmp may be a tmpfs, which has none */
 
@@ -70,11 +71,7 @@ TEST(journal_is_written_through_its_window_and_behind_it)
 	uint64_t at = journal_start(), seq;
 	struct err e;
 
-	CHECK(code && find_window(&j, &e) == 0);
-	if (!j.window) {
-		(void)close(j.fd);
-		SKIP("/var/tmp is neither ext4 nor xfs");
-	}
+	CHECK(code && open_mapped(&j, &e) == 0);
 	memset(code, 'x', 200000);
 	for (uint64_t i = 1; i <= 20; i++) /* 4 MB */
 		CHECK(append(&j, i, code, &e) == 0);
@@ -87,7 +84,7 @@ TEST(journal_is_written_through_its_window_and_behind_it)
 	/* Emptied, by somebody else; nothing of it is left, and the window is as good as new. */
 	struct journal other = { .fd = j.fd };
 	CHECK(journal_reset(&other, &e) == 0);
-	for (size_t i = journal_start(); i < JOURNAL_WINDOW; i++)
+	for (size_t i = journal_start(); j.window && i < JOURNAL_WINDOW; i++)
 		if (j.window[i])
 			STOP(TEST_FAIL, "there is something left, at %zu", i);
 	j.salt = other.salt;
@@ -109,11 +106,7 @@ TEST(journal_goes_on_without_its_window)
 	uint64_t at, seq;
 	struct err e;
 
-	CHECK(find_window(&j, &e) == 0);
-	if (!j.window) {
-		(void)close(j.fd);
-		SKIP("/var/tmp is neither ext4 nor xfs");
-	}
+	CHECK(open_mapped(&j, &e) == 0);
 	CHECK(append(&j, 1, "before", &e) == 0);
 	at = j.len;
 	CHECK(ftruncate(j.fd, 0) == 0);
