@@ -54,6 +54,19 @@ static int read_mode(unsigned *ret, const struct exchange *x, struct failure *f)
 	return 0;
 }
 
+/* What we do not heed may be all that keeps a client from overwriting what it has not seen, or from
+ * leaving a piece where there was a whole: so it is refused, not overlooked. */
+static int check_conditions(const struct exchange *x, struct failure *f)
+{
+	static const char *const names[] = { "If-Match", "If-None-Match", "If-Unmodified-Since",
+					     "Content-Range" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (exchange_header(x, names[i]))
+			return failure_at(f, names[i], "is not heeded where files are changed");
+	return 0;
+}
+
 void session_file_put(struct exchange *x, void *arg)
 {
 	static const struct transfer_kind kind = { .takes = true,
@@ -65,7 +78,7 @@ void session_file_put(struct exchange *x, void *arg)
 					  .max = announced > 0 ? (uint64_t)announced : 0 };
 	struct failure f = { .status = 0 };
 
-	if (read_mode(&request.mode, x, &f) < 0)
+	if (read_mode(&request.mode, x, &f) < 0 || check_conditions(x, &f) < 0)
 		exchange_fail(x, &f);
 	else
 		transfer_begin(x, arg, &kind, &request, false);
@@ -329,7 +342,8 @@ void session_file_delete(struct exchange *x, void *arg)
 	struct filing_request request = { .kind = FILING_REMOVE, .name = exchange_rest(x) };
 	struct failure f = { .status = 0 };
 
-	if (transfer_flag(&request.recursive, x, "recursive", &f) < 0)
+	if (transfer_flag(&request.recursive, x, "recursive", &f) < 0 ||
+	    check_conditions(x, &f) < 0)
 		exchange_fail(x, &f);
 	else
 		transfer_begin(x, arg, &kind, &request, false);

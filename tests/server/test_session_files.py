@@ -153,6 +153,17 @@ class Files(Case):
         self.assert_refused(self.daemon.ask("GET", self.path(session, limit="x")), 400, "invalid", "limit")
         self.assertEqual(self.names(session, recursive="true"), ["d", "d/x", "f"])
 
+    def test_a_condition_that_is_not_heeded_is_refused(self):
+        session = self.open()
+        self.put(session, "f", b"whole")
+        for header, value in (("If-Match", '"x"'), ("If-None-Match", "*"), ("Content-Range", "bytes 0-0/5"),
+                              ("If-Unmodified-Since", "Mon, 16 Nov 2026 07:31:10 GMT")):
+            for method, content in (("PUT", b"x"), ("DELETE", None)):
+                asked = self.daemon.ask(method, self.path(session, "f"), content,
+                                        {"Content-Type": "application/octet-stream", header: value})
+                self.assert_refused(asked, 400, "invalid", header)
+                self.assertEqual(self.get(session, "f")[:2], (200, b"whole"))
+
     def test_no_path_leads_out(self):
         session = self.open()
         for path in ("../x", "a/../../x", "%2e%2e/x", "a/%2e%2e%2f%2e%2e/x", "/etc/passwd", "%2fetc/passwd",
