@@ -63,7 +63,8 @@ void transfer_free(struct transfer *t)
 	if (t->x)
 		exchange_on_gone(t->x, NULL, NULL);
 	LIST_REMOVE(t, link);
-	session_use(t->session);
+	if (t->is_taken)
+		session_use(t->session);
 	buf_done(&t->name);
 	buf_done(&t->text);
 	free(t);
@@ -326,10 +327,13 @@ void transfer_begin(struct exchange *x, struct server *server, const struct tran
 	t->waiter.tell = on_ready;
 	LIST_INSERT_HEAD(&s->transfers, t, link);
 	exchange_on_gone(x, on_gone, t);
-	session_use(s);
 	if (take_name(t, request->name, may_be_whole, &f) < 0 || check_size(t, &f) < 0) {
 		transfer_fail(t, &f);
-	} else if (s->interpreter && s->interpreter->is_ready) {
+		return;
+	}
+	t->is_taken = true;
+	session_use(s);
+	if (s->interpreter && s->interpreter->is_ready) {
 		start(t);
 	} else {
 		t->is_waiting = true;

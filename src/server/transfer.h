@@ -21,6 +21,7 @@ struct transfer {
 	const struct transfer_kind *kind;
 	struct waiter waiter;
 	bool is_waiting;
+	bool is_taken;        /* not refused at once: its session is in use */
 	bool has_begun;       /* its answer has */
 	uint64_t bytes, left; /* taken; of what is sent */
 	struct buf name;      /* what the request names */

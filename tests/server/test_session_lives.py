@@ -153,6 +153,7 @@ class Lives(Case):
             self.assertEqual(self.value(used, "1"), 1)
             self.post(looked_at, "interrupt")
             self.post(looked_at, "runs", {"cod": "wrong"})
+            self.daemon.ask("GET", "/v1/sessions/%s/files/a//b" % looked_at)
             return self.look(looked_at)[0] == 404
 
         self.assertTrue(wait_until(is_over, pause=0.3))
