@@ -277,6 +277,25 @@ def test_what_it_does_not(code):
     tool().execute(code)
 
 
+@pytest.mark.parametrize(("code", "worst"), [
+    ("os.system('true')", "HIGH"), ("os.remove ('x')", "HIGH"), ("os.environ['A']", "HIGH"), ("socket.socket()", "HIGH"),
+    ("subprocess.run(['true'])", "LOW"), ("requests.get('x')", "LOW"), ("globals()['__builtins__']", "HIGH"),
+    ("import pandas as pd\npd.io.common.os.system('true')", "HIGH"), ("import numpy\nnumpy.os.environ['A']", "HIGH"),
+    ("from pandas.io.common import os", "LOW"), ("from pandas.io.common import os as o\no.unlink('x')", "HIGH"),
+    ("from json import decoder, sys", "HIGH")])
+def test_what_is_refused_without_an_import_of_it(code, worst):
+    found = find_violations(code, get_codemie_security_policy(SecurityIssueSeverity.LOW))
+    assert max(found, key=lambda one: one.severity).severity.name == worst
+
+
+@pytest.mark.parametrize("code", [
+    "requests = {}\nrequests.get('a')", "def f(): return requests.get('a')\nrequests = {}\nf()",
+    "def f(os): os.remove(1)", "for requests in [{}]: requests.get(1)", "class A:\n    def f(self): return self.requests.get(1)",
+    "from . import os", "from re import compile\ncompile('x')", "x = {'__builtins__': 1}"])
+def test_what_only_has_the_name_of_a_module(code):
+    assert find_violations(code, get_codemie_security_policy(SecurityIssueSeverity.LOW)) == []
+
+
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="there are no patterns")
 def test_patterns_give_names_a_meaning():
     assert tool().execute("match [1, 2, 3]:\n    case [exec, *eval]: print(exec, eval)") == "1 [2, 3]"

@@ -60,6 +60,10 @@ Found = Tuple[int, Violation]
 
 def _modules(names: _Names, policy: SecurityPolicy) -> Iterator[Found]:
     rows = {module.name: module for module in policy.restricted_modules}
+    for member, line in names.members:  # `from package import os` is the module, too
+        row = rows.get(member)
+        if row is not None and not hasattr(builtins, member):
+            yield line, Violation(row.severity, _worded(row.description, row.name))
     for module, line in names.imports:
         parts = module.split(".")
         for count in range(1, len(parts) + 1):
@@ -72,6 +76,8 @@ def _modules(names: _Names, policy: SecurityPolicy) -> Iterator[Found]:
 def _uses(names: _Names, policy: SecurityPolicy) -> Iterator[Found]:
     for used, line in names.uses:
         full = "__builtins__" if used.startswith("__builtins__.") else used
+        if full not in policy.uses and full.count(".") > 1:
+            full = ".".join(full.split(".")[-2:])  # a module that another one has imported
         row = policy.uses.get(full)
         if row is not None:
             severity, text = row
@@ -104,8 +110,10 @@ class _Names(ast.NodeVisitor):
 
     def __init__(self, tree: ast.Module) -> None:
         self.imports: List[Tuple[str, int]] = []
+        self.members: List[Tuple[str, int]] = []  # what is imported from packages
         self.uses: List[Tuple[str, int]] = []
         self._means: Dict[str, str] = {}
+        self._bound: Set[str] = set()      # names that anything at all gives a meaning
         self._unsure: Set[str] = set()     # names that are deleted somewhere
         self._module: Set[str] = set()     # what surely is bound there by now
         self._here = self._module          # the same of the class, or comprehension, around
@@ -116,6 +124,7 @@ class _Names(ast.NodeVisitor):
         self.visit(tree)
 
     def _take(self, node: ast.AST) -> None:
+        self._bound |= {node.arg} if isinstance(node, ast.arg) else _names_of(node)
         if isinstance(node, ast.Import):
             for alias in node.names:
                 self.imports.append((alias.name, node.lineno))
@@ -125,6 +134,7 @@ class _Names(ast.NodeVisitor):
             self.imports.append((node.module, node.lineno))
             for alias in node.names:
                 full = "%s.%s" % (node.module, alias.name)
+                self.members.append((alias.name, node.lineno))
                 self._means[alias.asname or alias.name] = full
                 self._add(full, node.lineno)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del):
@@ -152,7 +162,8 @@ class _Names(ast.NodeVisitor):
             return None
         if node.id == "__builtins__" or node.id in self._means:
             return self._means.get(node.id, node.id)
-        return node.id if self._is_builtin(node) else None
+        # A name that nothing binds is what its author takes it for: a module, not imported yet.
+        return node.id if self._is_builtin(node) or node.id not in self._bound else None
 
     def _use(self, node: ast.AST, line: int, suffix: str = "") -> None:
         full = self._full(node)
@@ -172,6 +183,8 @@ class _Names(ast.NodeVisitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         self._use(node.value, node.lineno, "[]")
+        if isinstance(node.slice, ast.Constant) and node.slice.value == "__builtins__":
+            self._add("__builtins__", node.lineno)  # of globals()
         self.generic_visit(node)
 
     # ---- what is bound ----
