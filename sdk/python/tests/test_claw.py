@@ -115,6 +115,17 @@ def test_analysis_of_results():
     assert analyze(timeout=True, stderr="Traceback") == "timeout"
 
 
+@pytest.mark.parametrize(("stderr", "exception"), [
+    ("Traceback (most recent call last):\n  File\nAssertionError\n", "AssertionError"),
+    ("Traceback (most recent call last):\n  File\nKeyError: 'a'\n\nDuring handling of the above exception, another "
+     "exception occurred:\n\nTraceback (most recent call last):\n  File\nMemoryError\n", "MemoryError"),
+    ("Traceback (most recent call last):\n  File\nValueError: a: b\nand more\n", "ValueError: a: b"),
+    ("Traceback", None)])
+def test_the_exception_of_a_traceback(stderr, exception):
+    result = ExecutionResult(False, 1, "", stderr, 0.5, False)
+    assert AutoDebuggerIntegration.analyze_error(result).get("exception") == exception
+
+
 def test_no_backend(monkeypatch):
     import vial
     monkeypatch.delenv("VIAL_SOCKET")

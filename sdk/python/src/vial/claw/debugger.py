@@ -53,8 +53,11 @@ class AutoDebuggerIntegration:
 
 
 def _exception_line(stderr: str) -> Optional[str]:
-    """The last line with a colon that is not indented."""
-    for line in reversed(stderr.split("\n")):
-        if ":" in line and not line.startswith(" "):
-            return line.strip()
-    return None
+    """The last line with a colon that is not indented; of an exception without a message, its name.
+
+    What stands before the last traceback, and its head, are not about the exception.
+    """
+    lines = [line for line in stderr[stderr.rindex("Traceback"):].split("\n")[1:]
+             if line.strip() and not line.startswith(" ")]
+    said = [line for line in lines if ":" in line] or lines
+    return said[-1].strip() if said else None
