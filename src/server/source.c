@@ -251,6 +251,12 @@ static size_t indent_of(const char *text, const char *opening)
 	return opening - count == text || opening[-1 - (ptrdiff_t)count] == '\n' ? count : 0;
 }
 
+/* Ticks at the very end, of a block whose opening was lost: the code stands before them. */
+static bool is_closing(struct span before, struct span after)
+{
+	return length(trim(before)) > 0 && length(trim(after)) == 0;
+}
+
 /* Everything in blocks of ticks, one after the other.  True: there was one, maybe empty. */
 static bool read_blocks(struct buf *out, const char *text, const char *end)
 {
@@ -269,6 +275,10 @@ static bool read_blocks(struct buf *out, const char *text, const char *end)
 			at = closing + ticks(closing, end);
 			any = true;
 			continue;
+		}
+		if (!any && is_closing((struct span){ text, at }, (struct span){ info.at, end })) {
+			add_line(out, (struct span){ text, at });
+			return true;
 		}
 		read_opening(&b, info, out);
 		at = read_block(&b, info.end + (info.end < end), end, out);
