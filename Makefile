@@ -1,6 +1,8 @@
 # Aliases: the build is meson.build, the tests are tools/test.
 BUILD  ?= build
 PREFIX ?= /usr/local
+# Meson asks dpkg-dev, which may not be there; then it takes lib64, where nothing on Debian looks.
+libdir  = $(if $(wildcard /etc/debian_version),--libdir=lib/$(shell cc -print-multiarch))
 
 .PHONY: all image run tour test test-ecosystem test-cluster test-docker bench bench-cluster fuzz soak wheel install format tidy clean help
 
@@ -63,9 +65,10 @@ image: ## vial as a container image: build/image/vial.tar, for docker load and s
 	@tools/image
 
 install: $(BUILD)/build.ninja ## DESTDIR= PREFIX=/usr/local
-	@meson configure $(BUILD) --prefix=$(PREFIX)
+	@meson configure $(BUILD) --prefix=$(PREFIX) $(libdir)
 	@ninja -C $(BUILD) program
 	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir=$(abspath $(DESTDIR)))
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
 
 format: ## clang-format on the lines that differ from BASE=HEAD
 	@git-clang-format --extensions c,h $(BASE)
