@@ -62,8 +62,22 @@ PyObject *python_named(PyObject *o, PyObject *name); /* by a name that is kept *
 PyObject *python_attribute_of(const char *module, const char *name);
 long python_number(PyObject *o); /* releases it */
 
+/* python_end.c */
+bool python_is_watched(void); /* a tracer or profiler would see us */
+bool python_is_alone(void);   /* there are no other threads */
+bool python_is_awaited(void); /* the program asked to be called, or has what a library looks after */
+bool python_has_exits(void);  /* somebody had asked before the program did */
+bool python_flush(void);      /* false: it cannot be done, which is Python's own to tell */
+/* Last of all that is done before the program, when all that is there is frozen.  Python ends by
+ * `end_quickly`, or as ever where that has nothing done that Python's own end would notice, and
+ * answers false. */
+void python_prepare_end(bool (*end_quickly)(void));
+
+/* python_apart.c */
+void python_prepare_apart(void); /* in the zygote: python_prepare_end() for a warm Python */
+
 /* python_left.c */
-bool python_note_frozen(void); /* in the zygote, last of all; false: the next ones cannot tell */
+bool python_note_frozen(void); /* for python_prepare_end(); false: the next ones cannot tell */
 /* There is something of the program's whose end could be noticed, of what the collector knows. */
 bool python_left_something(void);
 /* ... and nothing anywhere that would have to be taken apart. */

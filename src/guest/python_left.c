@@ -186,10 +186,8 @@ bool python_leaves_nothing(void)
 
 /* ---- the zygote ------------------------------------------------------------------------ */
 
-static void note_atom(const char *module, const char *name)
+static void note_atom(PyObject *type)
 {
-	PyObject *type = python_attribute_of(module, name);
-
 	if (type && frozen.atom_count < sizeof(frozen.atoms) / sizeof(frozen.atoms[0]))
 		frozen.atoms[frozen.atom_count++] = type;
 }
@@ -210,22 +208,20 @@ static void note_kinds(void)
 {
 	static const char *const builtin[] = { "list",     "dict",        "tuple",       "set",
 					       "property", "classmethod", "staticmethod" };
-	static const char *const others[] = { "FunctionType",        "MethodType",
-					      "BuiltinFunctionType", "ModuleType",
-					      "TracebackType",       "CellType" };
+	PyObject *const others[] = { py.PyFunction_Type, py.PyMethod_Type,    py.PyCFunction_Type,
+				     py.PyModule_Type,   py.PyTraceBack_Type, py.PyCell_Type };
 	static const char *const atoms[] = { "int", "float", "complex", "bool",
 					     "str", "bytes", "range" };
 
 	for (size_t i = 0; i < sizeof(atoms) / sizeof(atoms[0]); i++)
-		note_atom("builtins", atoms[i]);
-	note_atom("types", "CodeType");
-	note_atom("builtins", "type"); /* of those that are tracked not: Python's own */
-	PyObject *none = py.PyObject_Type(py._Py_NoneStruct);
-	frozen.atoms[frozen.atom_count++] = none;
+		note_atom(python_attribute_of("builtins", atoms[i]));
+	note_atom(py.PyCode_Type);
+	note_atom(py.PyType_Type); /* of those that are tracked not: Python's own */
+	note_atom(py.PyObject_Type(py._Py_NoneStruct));
 	for (size_t i = 0; i < sizeof(builtin) / sizeof(builtin[0]); i++)
 		note_end_of(python_attribute_of("builtins", builtin[i]));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		note_end_of(python_attribute_of("types", others[i]));
+		note_end_of(others[i]);
 	/* A class that is written in Python, and of which each program has an object. */
 	note_end_of(python_attribute_of("_frozen_importlib_external", "SourceFileLoader"));
 }

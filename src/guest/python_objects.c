@@ -1,9 +1,35 @@
 /*
- * python_objects - small questions to an interpreter.
+ * python_objects - an interpreter's functions, and small questions to it.
  */
 #include "guest/python_impl.h"
 
+#include <dlfcn.h>
 #include <stddef.h>
+#include <string.h>
+
+struct python py;
+
+static const struct {
+	const char *name;
+	void *at;
+} symbols[] = {
+#define FUNCTION(type, name, arguments) { #name, &py.name },
+#define OBJECT(name)                    { #name, &py.name },
+#include "guest/python_api.def"
+#undef FUNCTION
+#undef OBJECT
+};
+
+bool python_find(void)
+{
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+		void *found = dlsym(RTLD_DEFAULT, symbols[i].name);
+		if (!found)
+			return false;
+		memcpy(symbols[i].at, &found, sizeof(found));
+	}
+	return true;
+}
 
 PyObject *python_call(PyObject *callable)
 {

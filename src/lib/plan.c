@@ -456,6 +456,33 @@ static int code_rows(struct plan *p, const struct vial_job *job)
 	return 0;
 }
 
+/* ---- the end of a cold interpreter ----------------------------------------------------- */
+
+#define END "run/vial/end.so"
+
+/* By tools/embed, of src/guest/python_cold.c. */
+extern const char cold_end_so[];
+extern const size_t cold_end_so_len;
+
+static bool sets_any(const struct strings *env, const char *const *prefixes)
+{
+	for (; *prefixes; prefixes++)
+		for (size_t i = 0; i < env->count; i++)
+			if (strncmp(env->items[i], *prefixes, strlen(*prefixes)) == 0)
+				return true;
+	return false;
+}
+
+/* Nests have interpreters that end in their own way, images perhaps another libc. */
+static void end_row(struct plan *p, const struct vial_job *job)
+{
+	p->ends_sooner = p->tool.runtime->end_unless && !job->command && !job->own_count &&
+			 !environment_image(job->environment) &&
+			 !sets_any(&job->env, p->tool.runtime->end_unless);
+	if (p->ends_sooner)
+		row(p, MOUNT_TEXT, END, cold_end_so, 0)->bytes = cold_end_so_len;
+}
+
 /* Files given beside the code are part of the program when the language compiles them. */
 static int add_sources(struct strings *ret, const struct vial_job *job, struct err *e)
 {
@@ -566,7 +593,7 @@ static int fill_env(struct plan *p, const struct vial_job *job, struct err *e)
 	for (size_t i = 0; i < job->env.count; i++)
 		if (add_env(p, job->env.items[i], e) < 0)
 			return -1;
-	return 0;
+	return p->ends_sooner ? add_env(p, "LD_PRELOAD=/" END, e) : 0;
 }
 
 /* The tree as far as everybody with this environment has it. */
@@ -661,6 +688,7 @@ static int plan_tree(struct plan *p, const struct vial_job *job, const struct le
 		return -1;
 	if (code_rows(p, job) < 0)
 		return err_sys(e, "plan");
+	end_row(p, job);
 	for (size_t i = 0; i < job->own_count; i++)
 		plan_text(p, &job->own_files[i]);
 	open_skeleton(p, job, lease);

@@ -32,6 +32,7 @@ struct plan {
 	struct limits compile_limits;
 	uint64_t data_bytes;  /* RLIMIT_DATA of the run */
 	bool code_aside;      /* the code is not in the workspace: that is a host directory */
+	bool ends_sooner;     /* its interpreter has what lets it end when nobody could tell */
 	unsigned weak;
 	const char *workdir, *tmp; /* as the guest calls them */
 	const char *cache;         /* a build cache, likewise; NULL: none */

@@ -20,7 +20,12 @@
 static void hash(uint64_t *sum, const void *bytes, size_t len)
 {
 	const unsigned char *at = bytes;
+	uint64_t word;
 
+	for (; len >= sizeof(word); at += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		*sum = (*sum ^ word) * 0x100000001b3u;
+	}
 	while (len-- > 0)
 		*sum = (*sum ^ *at++) * 0x100000001b3u;
 }

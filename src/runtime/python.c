@@ -224,6 +224,7 @@ const struct runtime runtime_python = {
 	.version = (const char *const[]){ "%i", "--version", NULL },
 	.env = (const char *const[]){ "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", NULL },
 	.limit_data = true,
+	.end_unless = (const char *const[]){ "PYTHON", "LD_", NULL },
 	.warmth = WARM_FORK,
 	.boot_env = (const char *const[]){ "PYTHONPATH=/run/vial/boot",
 			"LD_PRELOAD=/run/vial/boot/guest.so",

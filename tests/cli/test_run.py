@@ -138,6 +138,14 @@ class Environment(cli.Case):
                                       check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_what_lets_a_python_end_is_not_passed_on(self):
+        text = "import os; print(os.getenv('LD_PRELOAD'), 'end.so' in open('/proc/self/maps').read()); " \
+               "os.system('echo \"${LD_PRELOAD-none}\"')"
+        self.assert_ok(self.code("python", text), "None True\nnone\n")
+        self.assert_ok(self.code("python", text, "--dir", "."), "None True\nnone\n")
+        self.assert_ok(self.code("python", text, "--env", "PYTHONHASHSEED=1"), "None False\nnone\n")
+        self.assert_ok(self.code("sh", "echo ${LD_PRELOAD-none}"), "none\n")
+
 
 class Ends(cli.Case):
     def test_what_is_no_program_does_not_compile(self):

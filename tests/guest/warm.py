@@ -41,7 +41,8 @@ LANGUAGES = {
 class Place:
     """Where everything happens: one directory for programs, one for what makes them wait."""
 
-    def __init__(self, root, shared_object, boot):
+    def __init__(self, root, shared_object, ending, boot):
+        self.ending = str(ending)
         self.box = os.path.join(root, "box")
         self.home = os.path.join(root, "home")
         self.root, self.shared_object, self.boot = root, shared_object, boot
@@ -93,13 +94,17 @@ class Interpreter:
     def command(self, program=None):
         return [self.tool, *self.row.flags, program or self.row.program]
 
-    def run_fresh(self, case):
+    def run_fresh(self, case, **env):
         self.place.fill(case.files)
         process = subprocess.Popen(self.command(case.program) + case.args, cwd=self.place.box,
-                                   env={**self.env, **case.env}, stdin=subprocess.PIPE,
+                                   env={**self.env, **case.env, **env}, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         stdout, stderr = process.communicate(case.stdin, timeout=SECONDS)
         return End(stdout, stderr, process.returncode, self.place.files(), None, None)
+
+    def run_ending(self, case):
+        """As run_fresh(), by one that was given what lets it end when nobody could tell."""
+        return self.run_fresh(case, LD_PRELOAD=self.place.ending)
 
     def records(self, case, key):
         sent = record("k", key)
@@ -365,6 +370,23 @@ def loading_begins_with_the_program(interpreter):
     return [] if 0 <= float(stdout or -1) < 3000 else ["after %r ms: %r" % (stdout, stderr)]
 
 
+def nothing_left_is_not_taken_apart(interpreter):
+    """It tells what it takes apart, if it is asked to.  Python 3.10 is the first that lets us look."""
+    found = []
+    old = interpreter.run_fresh(program(interpreter, "import sys; sys.exit(sys.version_info < (3, 10))")).status
+    for text, is_expected in (("print('hi')", False), ("def f(): return [1]\nx = {1: f()}\nprint(x)", False),
+                              ("import sys\nsys.exit(3)", False), ("import atexit", True),
+                              ("class C: pass", True), ("f = open('x', 'w')", True)):
+        case = program(interpreter, text)
+        fresh = interpreter.run_fresh(case)
+        verbose = interpreter.run_fresh(case, PYTHONVERBOSE="1", LD_PRELOAD=interpreter.place.ending)
+        if fresh.status != verbose.status:
+            found.append("%r: fresh %d, ending %d" % (text, fresh.status, verbose.status))
+        if (b"# cleanup" in verbose.stderr) != bool(is_expected or old):
+            found.append("%r: was taken apart: %s" % (text, not is_expected))
+    return found
+
+
 def what_fails_is_told(interpreter):
     """A guest that cannot become its program says so, and runs nothing."""
     talk, end = interpreter.arm()
@@ -431,6 +453,7 @@ def tests(language):
         found.append(("an_end_is_told", an_end_is_told))
     if language == "python":
         found.append(("loading_begins_with_the_program", loading_begins_with_the_program))
+        found.append(("nothing_left_is_not_taken_apart", nothing_left_is_not_taken_apart))
     found.append(("a_closed_socket_ends_it", a_closed_socket_ends_it))
     found.append(("what_fails_is_told", what_fails_is_told))
     return found
