@@ -23,6 +23,7 @@
 #include <linux/audit.h>
 #include <linux/fiemap.h>
 #include <linux/filter.h>
+#include <linux/io_uring.h>
 #include <linux/fs.h>
 #include <linux/prctl.h>
 #include <linux/random.h>

@@ -3,10 +3,13 @@
 #include "base/own.h"
 
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 
 enum {
@@ -14,6 +17,10 @@ enum {
 	PATIENCE_MS = 20000,
 	AROUND = 64 << 10, /* one touch of a file maps as much, if it is in memory */
 	HUGE = 2 << 20,
+	PINNED_MAX = 1024, /* ranges: more are not taken by older kernels */
+	PINNED_BYTES_MAX = 4 << 20, /* of each guest, and charged to us */
+	PAGE_BYTES_MAX = 64 << 10,
+	HUGE_MAX = 4096,
 };
 
 /* Bits of /proc/self/pagemap. */
@@ -24,6 +31,9 @@ enum {
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
+
+static uintptr_t huge[HUGE_MAX]; /* pages that are, in the zygote */
+static size_t huge_count;
 
 struct mapping {
 	unsigned long start, end;
@@ -49,8 +59,9 @@ void pages_gather(void)
 	/* Where the kernel has none, or what is there belongs to a file, all stays as it is. */
 	for (struct mapping m; next_mapping(&m, maps);)
 		for (uintptr_t at = (m.start + HUGE - 1) & ~(uintptr_t)(HUGE - 1);
-		     m.access[1] == 'w' && at + HUGE <= m.end; at += HUGE)
-			(void)madvise((void *)at, HUGE, MADV_COLLAPSE);
+		     m.access[1] == 'w' && at + HUGE <= m.end && huge_count < HUGE_MAX; at += HUGE)
+			if (madvise((void *)at, HUGE, MADV_COLLAPSE) == 0)
+				huge[huge_count++] = at;
 	if (maps)
 		(void)fclose(maps);
 }
@@ -147,6 +158,62 @@ void pages_keep_own(struct pages *pages)
 			pages->ranges[count++] = range;
 	}
 	pages->count = count;
+}
+
+static bool is_huge(uintptr_t at)
+{
+	for (size_t i = 0; i < huge_count; i++)
+		if (at - huge[i] < HUGE)
+			return true;
+	return false;
+}
+
+/* The kernel counts pins by the huge page, and would copy all of it. */
+static bool take_out(uintptr_t at, size_t page)
+{
+	static char content[PAGE_BYTES_MAX];
+
+	if (!is_huge(at))
+		return true;
+	if (page > sizeof(content))
+		return false;
+	memcpy(content, (void *)at, page);
+	if (madvise((void *)at, page, MADV_DONTNEED) < 0)
+		return false;
+	memcpy((void *)at, content, page);
+	return true;
+}
+
+static bool can_pin(const struct page_range *range)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (uintptr_t at = range->start; at < range->start + range->len; at += page)
+		if (!take_out(at, page))
+			return false;
+	return true;
+}
+
+bool pages_pin(const struct pages *pages)
+{
+	struct io_uring_params params = { .flags = IORING_SETUP_R_DISABLED };
+	static struct iovec pinned[PINNED_MAX];
+	size_t count = 0, len = 0;
+
+	if (huge_count == HUGE_MAX)
+		return false;
+	int ring = (int)syscall(SYS_io_uring_setup, 1, &params);
+	if (ring < 0)
+		return false;
+	for (size_t i = 0; i < pages->count && count < PINNED_MAX; i++) {
+		const struct page_range *range = &pages->ranges[i];
+		if (!range->is_written || range->len > PINNED_BYTES_MAX - len || !can_pin(range))
+			continue;
+		pinned[count++] = (struct iovec){ (void *)range->start, range->len };
+		len += range->len;
+	}
+	/* Open as long as we live: it has the pins. */
+	return syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, pinned, count) == 0;
 }
 
 void pages_make_ready(const struct pages *pages)

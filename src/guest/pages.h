@@ -8,7 +8,9 @@
  * touched, and each guest touches the same before its code arrives.
  *
  * What the zygote itself has is put into huge pages first, as far as they fit: there is less to
- * copy at each fork, and less to take down at each end.
+ * copy at each fork, and less to take down at each end.  What guests will write is taken out of
+ * them again and pinned: the kernel copies such a page when it forks, for a third of what a fault
+ * of the guest's would cost.
  */
 #include "base/err.h"
 
@@ -37,4 +39,6 @@ void pages_tell(int pipe);
 void pages_learn(struct pages *ret, int pipe);
 /* ... and when the rehearsal is over: leave out what was only there. */
 void pages_keep_own(struct pages *pages);
+/* ... when there is nothing more to come: false where the kernel has no way for us to do it. */
+bool pages_pin(const struct pages *pages);
 void pages_make_ready(const struct pages *pages);

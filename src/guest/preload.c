@@ -292,6 +292,7 @@ __attribute__((visibility("default"))) pid_t fork(void)
 		return 0;
 	make_memory_own(); /* once more: libraries may have had their say at those forks */
 	note_own_fds();
+	(void)pages_pin(&pages[false]);
 	has_session = serve(BOX_CONTROL_FD);
 	replace_own_fds();
 	pages_make_ready(&pages[has_session]);
