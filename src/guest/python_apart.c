@@ -1,5 +1,5 @@
 /*
- * python_apart - the end of a warm CPython's program: its modules are taken apart, and nothing else.
+ * python_apart - the end of a warm CPython: the modules of its program are taken apart, no more.
  */
 #include "base/own.h"
 #include "guest/call.h"

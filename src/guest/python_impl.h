@@ -65,7 +65,7 @@ long python_number(PyObject *o); /* releases it */
 /* python_end.c */
 bool python_is_watched(void); /* a tracer or profiler would see us */
 bool python_is_alone(void);   /* there are no other threads */
-bool python_is_awaited(void); /* the program asked to be called, or has what a library looks after */
+bool python_is_awaited(void); /* the program asked to be called, or has what a library keeps */
 bool python_has_exits(void);  /* somebody had asked before the program did */
 bool python_flush(void);      /* false: it cannot be done, which is Python's own to tell */
 /* Last of all that is done before the program, when all that is there is frozen.  Python ends by

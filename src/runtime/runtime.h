@@ -51,8 +51,8 @@ struct runtime {
 	const char *const *warm_cache; /* argv template that fills the build cache once, or NULL */
 	bool limit_data;        /* RLIMIT_DATA makes it fail politely (MemoryError, NULL) */
 	uint64_t compile_memory_bytes; /* least memory for the compile stage; 0: the run's limit */
-	/* A cold one is given src/guest/python_cold.c, unless the caller sets a variable whose name begins
-	 * with one of these; or NULL. */
+	/* A cold one is given src/guest/python_cold.c, unless the caller sets a variable whose name
+	 * begins with one of these; or NULL. */
 	const char *const *end_unless;
 	enum warmth warmth;
 	const char *const *boot_env; /* what makes it wait for its program, or NULL */

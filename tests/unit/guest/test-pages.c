@@ -20,11 +20,10 @@ static struct pages pages;
 static bool is_own(const char *at)
 {
 	auto_close int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	const off_t place = (off_t)((uintptr_t)at / PAGE * sizeof(uint64_t));
 	uint64_t entry = 0;
 
-	return pread(pagemap, &entry, sizeof(entry), (off_t)((uintptr_t)at / PAGE * sizeof(entry))) ==
-		       sizeof(entry) &&
-	       (entry & EXCLUSIVE);
+	return pread(pagemap, &entry, sizeof(entry), place) == sizeof(entry) && (entry & EXCLUSIVE);
 }
 
 /* Each page has its number at its end. */
@@ -74,7 +73,8 @@ static bool forks_have_copies(void)
 	for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++)
 		pages.ranges[pages.count++] =
 			(struct page_range){ (uintptr_t)at + written[i] * PAGE, PAGE, true };
-	pages.ranges[pages.count++] = (struct page_range){ (uintptr_t)at + 701 * PAGE, PAGE, false };
+	pages.ranges[pages.count++] =
+		(struct page_range){ (uintptr_t)at + 701 * PAGE, PAGE, false };
 	if (!pages_pin(&pages))
 		return (errno == ENOSYS || errno == EPERM) && is_filled(at); /* not on this host */
 	for (int i = 0; i < 2; i++) {
