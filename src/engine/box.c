@@ -357,6 +357,29 @@ int box_order(struct box **ret, int stem, uint32_t id, const struct lease *lease
 	return 0;
 }
 
+int box_order_renewal(const struct box *box, int stem, uint32_t id, const struct limits *limits,
+		      struct err *e)
+{
+	const struct order order = {
+		.kind = ORDER_RENEW, .id = id, .lease = box->lease, .limits = *limits
+	};
+	const int fds[ORDER_RENEW_FDS_] = {
+		[ORDER_RENEW_USER] = box->ns[NS_USER],
+		[ORDER_RENEW_PID] = box->ns[NS_PID],
+		[ORDER_RENEW_MNT] = box->ns[NS_MNT],
+	};
+
+	return message_send(stem, &order, sizeof(order), fds, ORDER_RENEW_FDS_, e);
+}
+
+void box_renewed(struct box *box, int workspace, int ipc)
+{
+	box_close_workspace(box);
+	(void)close(box->ns[NS_IPC]);
+	box->workspace = workspace;
+	box->ns[NS_IPC] = ipc;
+}
+
 void box_started(struct box *box, int pidfd)
 {
 	box->init_fd = pidfd;

@@ -369,6 +369,21 @@ int mount_build_root(const struct box_spec *spec, struct err *e)
 	return 0;
 }
 
+/* What hangs below such a mount goes with it, so no part of a path that follows is a guest's. */
+int mount_renew(const struct box_spec *spec, struct err *e)
+{
+	for (size_t i = 0; i < spec->mount_count; i++) {
+		const struct mount_spec *m = &spec->mounts[i];
+		if (m->kind != MOUNT_TMPFS && m->kind != MOUNT_PTS)
+			continue;
+		if (SYS(umount2, m->target, MNT_DETACH | UMOUNT_NOFOLLOW) < 0)
+			return err_sys(e, "umount %s", m->target);
+		if (apply(spec, m, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /*
  * The workspace for the keeper; what is open outlives this mount namespace.  Where the guest may
  * only read, a second view stays writable.  Only there, because the end of a view of its own

@@ -16,6 +16,8 @@ int mount_make_private(struct err *e) MUST_USE;
 int mount_make_tree(const struct mount_spec *rows, size_t count,
 		    struct err *e) MUST_USE; /* in the working directory; nothing is mounted */
 int mount_build_root(const struct box_spec *spec, struct err *e) MUST_USE;
+/* In a slot whose guest is gone, from "/": each file system that it could write to. */
+int mount_renew(const struct box_spec *spec, struct err *e) MUST_USE;
 int mount_open_workspace(int *ret, const struct box_spec *spec, struct err *e) MUST_USE;
 int mount_pivot(const struct box_spec *spec,
 		struct err *e) MUST_USE; /* the host's tree is below "/" */

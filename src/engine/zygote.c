@@ -17,11 +17,11 @@ int order_receive(struct order *ret, int fds[ORDER_FDS_MAX], size_t *ret_fd_coun
 }
 
 int order_answer(int channel, const struct order *order, int *fds, size_t fd_count, int fd,
-		 int helper, const struct err *e)
+		 int second, const struct err *e)
 {
 	struct order_reply reply = { .kind = order->kind, .id = order->id };
-	const int both[ORDER_REPLY_FDS] = { fd >= 0 ? fd : helper, helper };
-	size_t count = (size_t)(fd >= 0) + (helper >= 0);
+	const int both[ORDER_REPLY_FDS] = { fd >= 0 ? fd : second, second };
+	size_t count = (size_t)(fd >= 0) + (second >= 0);
 	struct err ignored;
 
 	if (fd < 0)

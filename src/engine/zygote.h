@@ -14,6 +14,7 @@
 
 enum order_kind {
 	ORDER_SLOT,   /* make a slot; the stem's */
+	ORDER_RENEW,  /* ... as new again when its guest is gone; the stem's */
 	ORDER_GUEST,  /* fork a guest into a slot */
 	ORDER_ZYGOTE, /* start a warm interpreter; the stem's */
 	ORDER_NET,    /* a network namespace with nothing but a loopback; the net maker's */
@@ -27,6 +28,7 @@ enum order_slot_fd {
 	ORDER_BELOW_USER = ORDER_SLOT_FDS_, ORDER_BELOW_PID,
 	ORDER_BELOW_COPIES, ORDER_BELOW_FDS_ = ORDER_BELOW_COPIES + BOX_COPIES,
 };
+enum order_renew_fd { ORDER_RENEW_USER, ORDER_RENEW_PID, ORDER_RENEW_MNT, ORDER_RENEW_FDS_ };
 enum order_zygote_fd { ORDER_ZYGOTE_CHANNEL, ORDER_ZYGOTE_STATUS, ORDER_ZYGOTE_FDS_ };
 enum order_guest_fd {
 	ORDER_GUEST_USER, ORDER_GUEST_PID, ORDER_GUEST_IPC, ORDER_GUEST_MNT, ORDER_GUEST_NET,
@@ -65,7 +67,8 @@ struct order_reply {
 	enum order_kind kind;
 	uint32_t id;
 	struct err err; /* ERR_NONE: done, with one descriptor; and with another, of somebody to be
-			 * reaped, if it took him */
+			 * reaped, if it took him.  Of a RENEW: the workspace, and what is new of the
+			 * namespaces, System V's objects and queues */
 };
 
 enum { ORDER_REPLY_FDS = 2 };
@@ -74,9 +77,9 @@ enum { ORDER_REPLY_FDS = 2 };
 int order_receive(struct order *ret, int fds[ORDER_FDS_MAX], size_t *ret_fd_count, int channel,
 		  struct err *e) MUST_USE;
 /* Answer it and close what came with it.  `fd` is sent and closed; -1 with `e` on failure.
- * `helper` likewise; -1: there was none. */
+ * `second` likewise; -1: there was none. */
 int order_answer(int channel, const struct order *order, int *fds, size_t fd_count, int fd,
-		 int helper, const struct err *e);
+		 int second, const struct err *e);
 
 /*
  * Fork as ordered.  In the guest: 0, inside its sandbox with everything given up, its stdio and

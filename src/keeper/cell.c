@@ -131,6 +131,10 @@ static void on_overdue(struct timer *t)
 		(void)!loop_set_timer(cell->keeper->loop, t, END_US, &e);
 		return;
 	}
+	if (cell->state == CELL_ARMED) { /* it was killed, and there is more inside than it */
+		end(cell);
+		return;
+	}
 	/* It would keep the next one waiting as well. */
 	if (cell->state == CELL_FORKING && cell->guest.pidfd < 0 && cell->zygote)
 		nest_kill_maker(cell->nest, cell->zygote);
@@ -140,7 +144,7 @@ static void on_overdue(struct timer *t)
 
 /* ---- the end --------------------------------------------------------------------------- */
 
-static void fill_usage(struct cell *cell)
+void cell_fill_usage(struct cell *cell)
 {
 	struct err ignored;
 
@@ -149,7 +153,7 @@ static void fill_usage(struct cell *cell)
 			cell->end.usage.oom_kills > 0 || cell->has_overdrawn;
 }
 
-static void report_end(struct cell *cell)
+void cell_report_end(struct cell *cell)
 {
 	const struct wire_msg msg = { .kind = WIRE_ENDED, .box = cell->id, .ended = cell->end };
 
@@ -187,8 +191,9 @@ static void on_init_end(struct watch *w, uint32_t events)
 		cell_fail(cell, &e);
 		return;
 	}
-	fill_usage(cell);
-	report_end(cell);
+	if (!cell->is_counted)
+		cell_fill_usage(cell);
+	cell_report_end(cell);
 	cell->is_told = true;
 	cell_free(cell);
 }
@@ -233,6 +238,8 @@ static void on_guest_end(struct watch *w, uint32_t events)
 	cell->end.peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
 	cell->end.at_us = loop_now();
 	cell->end.out_of_disk = cell->bare && bare_is_full(cell->box);
+	if (cell_vacate(cell))
+		return;
 	if (!(cell->flags & WIRE_KEEP) || cell->state != CELL_ARMED || cell->end.lost) {
 		end(cell); /* its pid 1 will tell */
 		return;
@@ -242,8 +249,8 @@ static void on_guest_end(struct watch *w, uint32_t events)
 		return;
 	}
 	loop_unwatch(cell->keeper->loop, &cell->oom_watch);
-	fill_usage(cell);
-	report_end(cell);
+	cell_fill_usage(cell);
+	cell_report_end(cell);
 	cell->state = CELL_EMPTY;
 }
 
@@ -263,6 +270,9 @@ void cell_kill(struct cell *cell)
 	if (cell->state == CELL_EMPTY) {
 		cell->is_told = true; /* of its last guest */
 		end(cell);
+	} else if (cell_can_vacate(cell) &&
+		   loop_set_timer(cell->keeper->loop, &cell->overdue, END_US, &e) == 0) {
+		cgroup_unthrottle(cell->cgroup); /* dying is work, too; on_guest_end() will follow */
 	} else if (box_pidfd(cell->box) >= 0) {
 		end(cell);
 	} else { /* the stem has not answered yet */
@@ -412,7 +422,8 @@ static void arm(struct cell *cell)
 	close_far(cell);
 	if (cell->flags & WIRE_KEEP)
 		return;
-	if (!(cell->flags & WIRE_LIVE)) /* one that lives on may be joined by a terminal */
+	/* One that lives on may be joined by a terminal, one that ends may have another after it. */
+	if (!(cell->flags & WIRE_LIVE) && !cell_is_reusable(cell))
 		box_close_door(cell->box);
 	box_close_workspace(cell->box);
 }

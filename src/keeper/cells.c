@@ -57,21 +57,28 @@ void cells_remove(struct cell *cell)
 	}
 }
 
+uint32_t cells_number_ahead(struct keeper *k)
+{
+	uint32_t id;
+
+	do
+		id = CELL_AHEAD | k->last_ahead++;
+	while (cell_find(k, id));
+	return id;
+}
+
 /* ---- slots ahead ----------------------------------------------------------------------- */
 
 void cells_more(struct timer *t)
 {
 	struct nest *nest = holder_of(t, struct nest, more);
 	struct keeper *k = nest->keeper;
-	uint32_t id = CELL_AHEAD;
 	struct err ignored;
 
-	if (nest->ahead == NEST_AHEAD || k->cell_count >= KEEPER_CELLS_MAX)
+	if (nest->ahead >= NEST_AHEAD || k->cell_count >= KEEPER_CELLS_MAX)
 		return;
-	while (cell_find(k, id))
-		id++;
 	/* One that cannot be made is missed by nobody, and the next order makes its own. */
-	if (cell_new(nest, id, &nest->usual, NULL, NULL, &ignored))
+	if (cell_new(nest, cells_number_ahead(k), &nest->usual, NULL, NULL, &ignored))
 		(void)!loop_set_timer(k->loop, t, CALM_US, &ignored);
 }
 

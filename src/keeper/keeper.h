@@ -22,6 +22,7 @@ enum {
 	KEEPER_FRESH_MAX = 8,
 	NEST_NETS = 16,
 	NEST_AHEAD = 4,
+	NEST_VACANT_MAX = 16,
 };
 
 struct spare {
@@ -43,6 +44,7 @@ struct keeper {
 	struct watch server_watch;
 	struct cell *cells[KEEPER_TABLE]; /* by number, modulo: open addressing */
 	size_t cell_count;
+	uint32_t last_ahead; /* number of a slot ahead: the stem may yet answer for one that is gone */
 	struct spare spares[KEEPER_SPARES_MAX]; /* by age, the eldest first */
 	size_t spare_count;
 	struct spare fresh[KEEPER_FRESH_MAX]; /* never used: for branches, whose guest waits */
@@ -138,6 +140,7 @@ struct nest {
 	size_t ahead;            /* of them: slots that are nobody's yet */
 	struct wire_arm usual;   /* which are made like those that were asked for last */
 	struct timer more;       /* of them, in a calm moment */
+	bool renews_none;        /* this kernel lets no slot be used again */
 };
 
 /* The nest of an environment, made when there is none. */
@@ -179,6 +182,8 @@ struct cell {
 	struct box *box;
 	struct cgroup *cgroup, *first_cgroup;
 	bool is_ahead;             /* nobody asked for it yet */
+	bool is_renewing;          /* ... for its guest is just gone */
+	bool is_counted;           /* its usage is known; what its group counts is another's */
 	bool has_slot, has_entered, was_armed, is_told;
 	bool has_overdrawn; /* more memory than it may have, in its sockets */
 	bool is_guarded; /* its guest outlives those of its processes that memory is short for */
@@ -227,10 +232,24 @@ void cell_advance(struct cell *cell); /* a network or a zygote may be there now 
 int cell_fill_order(struct order *order, const struct cell *cell, bool is_parked,
 		    struct err *e) MUST_USE; /* for a guest of it */
 
+/* Of cell.c, for vacate.c: */
+void cell_fill_usage(struct cell *cell);
+void cell_report_end(struct cell *cell);
+
+/* ---- vacate.c: a slot whose guest is gone, for another ---- */
+
+bool cell_is_reusable(const struct cell *cell); /* as far as can be said before its guest ends */
+bool cell_can_vacate(const struct cell *cell);  /* ... and now: nobody is in it but its guest */
+/* Its guest has been waited for.  True: the server is told, and it is nobody's any more. */
+bool cell_vacate(struct cell *cell);
+/* Takes what came with the stem's answer; -1: why there is nothing. */
+void cell_renewed(struct cell *cell, const int fds[ORDER_REPLY_FDS], const struct err *why);
+
 /* ---- cells.c: all of them ---- */
 
 void cells_add(struct cell *cell);
 void cells_remove(struct cell *cell);
+uint32_t cells_number_ahead(struct keeper *k); /* for one that nobody asked for */
 void cells_more(struct timer *t); /* nest.more: make one slot that nobody asked for */
 void cells_replenish(struct nest *nest); /* slots ahead, in a calm moment */
 struct cell *cell_find(struct keeper *k, uint32_t id);

@@ -208,20 +208,21 @@ static void got_listener(struct nest *nest, const struct order_reply *reply, int
 		(void)close(fd);
 }
 
-/* An answer of one of our own, with a descriptor or -1.  False: there is none, or it was lost, and
+/* An answer of one of our own, with descriptors or -1.  False: there is none, or it was lost, and
  * the nest with it. */
 static bool hear(struct nest *nest, int channel, const char *who, struct order_reply *ret,
-		 int *ret_fd)
+		 int ret_fds[ORDER_REPLY_FDS])
 {
-	int fds[ORDER_REPLY_FDS];
 	size_t count = 0;
 	struct err e;
 
-	if (message_receive(channel, ret, sizeof(*ret), fds, ORDER_REPLY_FDS, &count, MSG_DONTWAIT,
-			    &e) == 0) {
-		if (count > (ret->err.code == ERR_NONE)) /* a go-between, which has ended */
-			bury(fds[--count]);
-		*ret_fd = count ? fds[0] : -1;
+	if (message_receive(channel, ret, sizeof(*ret), ret_fds, ORDER_REPLY_FDS, &count,
+			    MSG_DONTWAIT, &e) == 0) {
+		bool is_whole = ret->err.code == ERR_NONE;
+		if (ret->kind != ORDER_RENEW && count > is_whole) /* a go-between, which has ended */
+			bury(ret_fds[--count]);
+		while (count < ORDER_REPLY_FDS)
+			ret_fds[count++] = -1;
 		return true;
 	}
 	if (e.code == ERR_BUSY)
@@ -235,12 +236,13 @@ static bool hear(struct nest *nest, int channel, const char *who, struct order_r
 static void on_net(struct watch *w, uint32_t events)
 {
 	struct nest *nest = holder_of(w, struct nest, net_watch);
+	int fds[ORDER_REPLY_FDS], fd;
 	struct order_reply reply;
-	int fd;
 
 	(void)events;
-	if (!hear(nest, w->fd, "net maker", &reply, &fd))
+	if (!hear(nest, w->fd, "net maker", &reply, fds))
 		return;
+	fd = fds[0];
 	if (reply.kind == ORDER_NET_LISTEN) {
 		got_listener(nest, &reply, fd);
 		return;
@@ -563,20 +565,42 @@ static void got_zygote(struct nest *nest, const struct order_reply *reply, int p
 	}
 }
 
+/* A kernel that does not let us is not asked again. */
+static void got_renewed(struct nest *nest, struct order_reply *reply, int fds[ORDER_REPLY_FDS])
+{
+	struct cell *cell = cell_of(nest, reply->id);
+
+	if (fds[0] < 0)
+		err_mend(&reply->err);
+	if (fds[0] < 0 && reply->err.code == ERR_SYS && !nest->renews_none) {
+		keeper_say(SAY_WARN, "%s: each sandbox is made anew: %s", nest->environment->name,
+			   reply->err.msg);
+		nest->renews_none = true;
+	}
+	if (cell && cell->is_renewing) {
+		cell_renewed(cell, fds, &reply->err);
+		return;
+	}
+	for (size_t i = 0; i < ORDER_REPLY_FDS; i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
+}
+
 static void on_stem(struct watch *w, uint32_t events)
 {
 	struct nest *nest = holder_of(w, struct nest, stem_watch);
+	int fds[ORDER_REPLY_FDS];
 	struct order_reply reply;
-	int fd;
 
 	(void)events;
-	if (!hear(nest, w->fd, "stem", &reply, &fd))
+	if (!hear(nest, w->fd, "stem", &reply, fds))
 		return;
-	if (reply.kind == ORDER_ZYGOTE) {
-		got_zygote(nest, &reply, fd);
-		return;
-	}
-	take_made(nest, &reply, 0, fd);
+	if (reply.kind == ORDER_ZYGOTE)
+		got_zygote(nest, &reply, fds[0]);
+	else if (reply.kind == ORDER_RENEW)
+		got_renewed(nest, &reply, fds);
+	else
+		take_made(nest, &reply, 0, fds[0]);
 }
 
 static void on_nest_end(struct watch *w, uint32_t events)

@@ -1,10 +1,9 @@
-#include "keeper/stem.h"
+#include "keeper/stem_impl.h"
 
 #include "base/own.h"
 #include "base/sys.h"
 #include "engine/seccomp.h"
 #include "engine/steps.h"
-#include "engine/zygote.h"
 #include "keeper/keeper.h"
 #include "keeper/shell.h"
 #include "keeper/sleeper.h"
@@ -24,14 +23,12 @@
 const struct stem_plan *stem_plan;
 
 enum {
-	ROWS_MAX = 64,
 	OUTPUT_FD = BOX_CONTROL_FD + 2,
-	BELOW_STACK = 4 << 20, /* three times what copy_tree() takes at its deepest */
-	BELOW_GUARD = 64 << 10,
+	STACK_GUARD = 64 << 10,
 };
 
 /* The limits of a slot's own file systems are the order's. */
-static void size_rows(struct mount_spec rows[ROWS_MAX], const struct limits *lim)
+static void size_rows(struct mount_spec rows[STEM_ROWS_MAX], const struct limits *lim)
 {
 	for (size_t i = 0; i < stem_plan->row_count; i++) {
 		rows[i] = stem_plan->rows[i];
@@ -43,11 +40,10 @@ static void size_rows(struct mount_spec rows[ROWS_MAX], const struct limits *lim
 	}
 }
 
-/* `rows` is for the spec to point to. */
-static int slot_spec(struct box_spec *ret, struct mount_spec rows[ROWS_MAX],
-		     const struct order *order, struct err *e)
+int stem_slot_spec(struct box_spec *ret, struct mount_spec rows[STEM_ROWS_MAX],
+		   const struct order *order, struct err *e)
 {
-	if (stem_plan->row_count > ROWS_MAX)
+	if (stem_plan->row_count > STEM_ROWS_MAX)
 		return err_set(e, ERR_LIMIT, "slot: %zu mounts", stem_plan->row_count);
 	size_rows(rows, &order->limits);
 	*ret = (struct box_spec){
@@ -74,14 +70,14 @@ static int map_ids(pid_t pid, const struct order *order, int mapped, struct err 
 
 static int make_slot(int *ret_pidfd, const struct order *order, const int *fds, struct err *e)
 {
-	struct mount_spec rows[ROWS_MAX];
+	struct mount_spec rows[STEM_ROWS_MAX];
 	struct box_spec spec;
 	auto_close int pidfd = -1;
 	auto_close int mapped = SYS(eventfd, 0, EFD_CLOEXEC);
 
 	if (mapped < 0)
 		return err_sys(e, "slot");
-	if (slot_spec(&spec, rows, order, e) < 0)
+	if (stem_slot_spec(&spec, rows, order, e) < 0)
 		return -1;
 	spec.mapped_fd = mapped;
 	pid_t pid = slot_clone(&pidfd, &spec, fds[ORDER_SLOT_CHANNEL], fds[ORDER_SLOT_GATE],
@@ -114,7 +110,7 @@ static struct below {
  */
 static int make_below(struct below *b, struct err *e)
 {
-	struct mount_spec rows[ROWS_MAX];
+	struct mount_spec rows[STEM_ROWS_MAX];
 	struct box_spec spec;
 	const char *const copies[BOX_COPIES] = { stem_plan->workspace + 1, "tmp", "dev/shm" };
 	auto_close int pidfd = -1;
@@ -122,7 +118,7 @@ static int make_below(struct below *b, struct err *e)
 
 	if (mapped < 0)
 		return err_sys(e, "slot");
-	if (slot_spec(&spec, rows, b->order, e) < 0)
+	if (stem_slot_spec(&spec, rows, b->order, e) < 0)
 		return -1;
 	spec.mapped_fd = mapped;
 	spec.is_below = true;
@@ -158,33 +154,33 @@ static void below_main(void *arg)
  * deep as a guest has made them (engine/copy.c).  It ends in pages that nobody can write to: what
  * lies below a stack of our own data's would be ours.
  */
-static char *below_stack(void)
+char *stem_stack(void)
 {
 	static char *stack;
 
 	if (stack)
 		return stack;
-	char *all = mmap(NULL, BELOW_GUARD + BELOW_STACK, PROT_NONE,
+	char *all = mmap(NULL, STACK_GUARD + STEM_STACK, PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 	if (all == MAP_FAILED)
 		return NULL;
-	if (mprotect(all + BELOW_GUARD, BELOW_STACK, PROT_READ | PROT_WRITE) < 0) {
-		(void)munmap(all, BELOW_GUARD + BELOW_STACK);
+	if (mprotect(all + STACK_GUARD, STEM_STACK, PROT_READ | PROT_WRITE) < 0) {
+		(void)munmap(all, STACK_GUARD + STEM_STACK);
 		return NULL;
 	}
-	return stack = all + BELOW_GUARD;
+	return stack = all + STACK_GUARD;
 }
 
 static int make_slot_below(int *ret_pidfd, int *ret_helper, const struct order *order,
 			   const int *fds, struct err *e)
 {
-	char *stack = below_stack();
+	char *stack = stem_stack();
 	int helper = -1, dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
 	struct clone_args args = {
 		.flags = CLONE_PARENT | CLONE_FILES | CLONE_PIDFD | CLONE_VFORK,
 		.pidfd = (uintptr_t)&helper,
 		.stack = (uintptr_t)stack,
-		.stack_size = BELOW_STACK,
+		.stack_size = STEM_STACK,
 	};
 
 	if (!stack)
@@ -217,12 +213,12 @@ static int make_slot_below(int *ret_pidfd, int *ret_helper, const struct order *
 }
 
 /* Whoever was to make it had our descriptors, and may have died with some of its own open. */
-static int close_strays(int home, int helper, const int fds[ORDER_BELOW_FDS_])
+static int close_strays(int home, int helper, const int *fds, size_t fd_count)
 {
-	int keep[ORDER_BELOW_FDS_ + 3] = { BOX_CONTROL_FD, home, helper };
+	int keep[ORDER_FDS_MAX + 3] = { BOX_CONTROL_FD, home, helper };
 	struct err ignored;
 
-	memcpy(keep + 3, fds, ORDER_BELOW_FDS_ * sizeof(*fds));
+	memcpy(keep + 3, fds, fd_count * sizeof(*fds));
 	return fds_close_except(3, keep, sizeof(keep) / sizeof(keep[0]), &ignored);
 }
 
@@ -352,6 +348,51 @@ static int share_budgets(struct err *e)
 		       : 0;
 }
 
+/* By a go-between in the slot's process namespace. */
+static bool goes_between(const struct order *order, size_t fd_count)
+{
+	return order->kind == ORDER_RENEW ||
+	       (order->kind == ORDER_SLOT && fd_count == ORDER_BELOW_FDS_);
+}
+
+/* What it failed at is in *e; -1: at more than the order. */
+static int obey(int *ret_made, int *ret_second, const struct order *order, const int *fds,
+		size_t fd_count, int home, struct err *e)
+{
+	switch (order->kind) {
+	case ORDER_SLOT:
+		if (fd_count == ORDER_SLOT_FDS_)
+			(void)make_slot(ret_made, order, fds, e);
+		else if (fd_count == ORDER_BELOW_FDS_)
+			(void)make_slot_below(ret_made, ret_second, order, fds, e);
+		else
+			err_set(e, ERR_BUG, "slot: %zu descriptors", fd_count);
+		break;
+	case ORDER_RENEW:
+		if (fd_count == ORDER_RENEW_FDS_)
+			(void)!slot_renew(ret_made, ret_second, order, fds, e);
+		else
+			err_set(e, ERR_BUG, "slot: %zu descriptors", fd_count);
+		break;
+	case ORDER_GUEST:
+		if (zygote_fork(ret_made, order, fds, fd_count, e) == 0)
+			guest_main_in_slot(order, fds[ORDER_GUEST_STATUS]);
+		return return_home(home, e);
+	case ORDER_ZYGOTE:
+		(void)start_zygote(ret_made, fds, fd_count, e);
+		break;
+	case ORDER_NET:
+	case ORDER_NET_CHECK:
+	case ORDER_NET_LISTEN:
+		err_set(e, ERR_BUG, "the stem makes no networks");
+	}
+	if (!goes_between(order, fd_count))
+		return 0;
+	return return_home(home, e) < 0 ? -1
+	       : *ret_made < 0		? close_strays(home, *ret_second, fds, fd_count)
+					: 0;
+}
+
 int stem_main(void)
 {
 	int home = SYS(open, "/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
@@ -364,40 +405,15 @@ int stem_main(void)
 	}
 	for (;;) {
 		struct order order;
-		int fds[ORDER_FDS_MAX], pidfd = -1, helper = -1;
+		int fds[ORDER_FDS_MAX], made = -1, second = -1;
 		size_t fd_count;
 		struct err e;
 
 		if (order_receive(&order, fds, &fd_count, BOX_CONTROL_FD, &e) < 0)
 			return 0;
-		switch (order.kind) {
-		case ORDER_SLOT:
-			if (fd_count == ORDER_SLOT_FDS_)
-				(void)make_slot(&pidfd, &order, fds, &e);
-			else if (fd_count == ORDER_BELOW_FDS_)
-				(void)make_slot_below(&pidfd, &helper, &order, fds, &e);
-			else
-				err_set(&e, ERR_BUG, "slot: %zu descriptors", fd_count);
-			if (fd_count == ORDER_BELOW_FDS_ &&
-			    (return_home(home, &e) < 0 ||
-			     (pidfd < 0 && close_strays(home, helper, fds) < 0)))
-				return 1;
-			break;
-		case ORDER_GUEST:
-			if (zygote_fork(&pidfd, &order, fds, fd_count, &e) == 0)
-				guest_main_in_slot(&order, fds[ORDER_GUEST_STATUS]);
-			if (return_home(home, &e) < 0)
-				return 1; /* of no more use: the nest is made anew */
-			break;
-		case ORDER_ZYGOTE:
-			(void)start_zygote(&pidfd, fds, fd_count, &e);
-			break;
-		case ORDER_NET:
-		case ORDER_NET_CHECK:
-		case ORDER_NET_LISTEN:
-			err_set(&e, ERR_BUG, "the stem makes no networks");
-		}
-		if (order_answer(BOX_CONTROL_FD, &order, fds, fd_count, pidfd, helper, &e) < 0)
+		if (obey(&made, &second, &order, fds, fd_count, home, &e) < 0)
+			return 1; /* of no more use: the nest is made anew */
+		if (order_answer(BOX_CONTROL_FD, &order, fds, fd_count, made, second, &e) < 0)
 			return 0;
 	}
 }
