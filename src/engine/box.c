@@ -372,12 +372,10 @@ int box_order_renewal(const struct box *box, int stem, uint32_t id, const struct
 	return message_send(stem, &order, sizeof(order), fds, ORDER_RENEW_FDS_, e);
 }
 
-void box_renewed(struct box *box, int workspace, int ipc)
+void box_renewed(struct box *box, int workspace)
 {
 	box_close_workspace(box);
-	(void)close(box->ns[NS_IPC]);
 	box->workspace = workspace;
-	box->ns[NS_IPC] = ipc;
 }
 
 void box_started(struct box *box, int pidfd)

@@ -61,7 +61,7 @@ int box_order(struct box **ret, int stem, uint32_t id, const struct lease *lease
 /* Its guest is gone, and it is to be as new: order that, and take what the stem answers with. */
 int box_order_renewal(const struct box *box, int stem, uint32_t id, const struct limits *limits,
 		      struct err *e) MUST_USE;
-void box_renewed(struct box *box, int workspace, int ipc);
+void box_renewed(struct box *box, int workspace);
 int box_take_net(struct box *box); /* of one below another, when it is ready */
 /* What a branch needs to get in, as enum graft_fd has it; the caller adds the rest.  Borrowed. */
 void box_door(int *ret, const struct box *box);

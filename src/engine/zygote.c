@@ -17,11 +17,11 @@ int order_receive(struct order *ret, int fds[ORDER_FDS_MAX], size_t *ret_fd_coun
 }
 
 int order_answer(int channel, const struct order *order, int *fds, size_t fd_count, int fd,
-		 int second, const struct err *e)
+		 int helper, const struct err *e)
 {
 	struct order_reply reply = { .kind = order->kind, .id = order->id };
-	const int both[ORDER_REPLY_FDS] = { fd >= 0 ? fd : second, second };
-	size_t count = (size_t)(fd >= 0) + (second >= 0);
+	const int both[ORDER_REPLY_FDS] = { fd >= 0 ? fd : helper, helper };
+	size_t count = (size_t)(fd >= 0) + (helper >= 0);
 	struct err ignored;
 
 	if (fd < 0)
@@ -65,13 +65,14 @@ static pid_t fork_for_keeper(int *ret_pidfd)
 }
 
 /* The network is the nest's, not the slot's: it is joined while the nest's power is still ours. */
-static int join(const int *fds, struct err *e)
+static int join(const struct order *order, const int *fds, struct err *e)
 {
 	if (SYS(setns, fds[ORDER_GUEST_NET], CLONE_NEWNET) < 0)
 		return err_sys(e, "join: network");
 	if (SYS(setns, fds[ORDER_GUEST_USER], CLONE_NEWUSER) < 0)
 		return err_sys(e, "join: user");
-	if (SYS(setns, fds[ORDER_GUEST_IPC], CLONE_NEWIPC) < 0)
+	if ((order->has_own_ipc ? SYS(unshare, CLONE_NEWIPC)
+				: SYS(setns, fds[ORDER_GUEST_IPC], CLONE_NEWIPC)) < 0)
 		return err_sys(e, "join: ipc");
 	if (SYS(setns, fds[ORDER_GUEST_MNT], CLONE_NEWNS) < 0)
 		return err_sys(e, "join: mounts");
@@ -105,7 +106,7 @@ static void enter(const struct order *order, const int *fds)
 
 	for (uint32_t i = 0; i < order->rule_count; i++)
 		rules[i] = (struct landlock_rule){ order->rules[i].path, order->rules[i].access };
-	if (join(fds, &e) < 0 || guest_enter(&order->lease, &guest, status, gate, &e) < 0) {
+	if (join(order, fds, &e) < 0 || guest_enter(&order->lease, &guest, status, gate, &e) < 0) {
 		err_send(&e, status);
 		_exit(125);
 	}

@@ -53,6 +53,7 @@ struct order {
 	bool is_filtered;
 	bool will_exec;     /* what it is forked from is nothing for a program to see */
 	bool is_parked;     /* exec at once; the interpreter waits by itself */
+	bool has_own_ipc;   /* nobody will join it: the slot may have had another before it */
 	bool is_live;       /* it will serve a session */
 	bool is_terminal;   /* ... or be somebody's shell beside it; the stem's */
 	uint32_t rule_count;
@@ -67,8 +68,7 @@ struct order_reply {
 	enum order_kind kind;
 	uint32_t id;
 	struct err err; /* ERR_NONE: done, with one descriptor; and with another, of somebody to be
-			 * reaped, if it took him.  Of a RENEW: the workspace, and what is new of the
-			 * namespaces, System V's objects and queues */
+			 * reaped, if it took him */
 };
 
 enum { ORDER_REPLY_FDS = 2 };
@@ -77,9 +77,9 @@ enum { ORDER_REPLY_FDS = 2 };
 int order_receive(struct order *ret, int fds[ORDER_FDS_MAX], size_t *ret_fd_count, int channel,
 		  struct err *e) MUST_USE;
 /* Answer it and close what came with it.  `fd` is sent and closed; -1 with `e` on failure.
- * `second` likewise; -1: there was none. */
+ * `helper` likewise; -1: there was none. */
 int order_answer(int channel, const struct order *order, int *fds, size_t fd_count, int fd,
-		 int second, const struct err *e);
+		 int helper, const struct err *e);
 
 /*
  * Fork as ordered.  In the guest: 0, inside its sandbox with everything given up, its stdio and

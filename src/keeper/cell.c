@@ -534,6 +534,7 @@ int cell_fill_order(struct order *order, const struct cell *cell, bool is_parked
 		.landlock_abi = host->landlock_abi,
 		.is_filtered = host->has_seccomp,
 		.is_parked = is_parked,
+		.has_own_ipc = cell_is_reusable(cell),
 		.is_live = cell->flags & WIRE_LIVE,
 		.rule_count = (uint32_t)nest->plan.rule_count,
 	};

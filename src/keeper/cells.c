@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#define CALM_US 5000u /* after an order, before slots are made that nobody asked for */
+#define CALM_US 5000u    /* after an order, before slots are made that nobody asked for */
+#define REST_US 1000000u /* ... before those that came back from their guests are too many */
 
 /* What the operator may ask for is what we can give: with as many again that wait for nobody yet,
  * end, or are of other daemons of this host. */
@@ -82,11 +83,28 @@ void cells_more(struct timer *t)
 		(void)!loop_set_timer(k->loop, t, CALM_US, &ignored);
 }
 
+void cells_fewer(struct timer *t)
+{
+	struct nest *nest = holder_of(t, struct nest, fewer);
+	struct cell *cell = nest->ahead > NEST_AHEAD ? nest->cells : NULL;
+	struct err ignored;
+
+	while (cell && !(cell->is_ahead && cell->has_slot))
+		cell = cell->next;
+	if (!cell)
+		return;
+	cell->is_ahead = false;
+	nest->ahead--;
+	cell_kill(cell);
+	(void)!loop_set_timer(nest->keeper->loop, t, CALM_US, &ignored);
+}
+
 void cells_replenish(struct nest *nest)
 {
 	struct err ignored;
 
 	(void)!loop_set_timer(nest->keeper->loop, &nest->more, CALM_US, &ignored);
+	(void)!loop_set_timer(nest->keeper->loop, &nest->fewer, REST_US, &ignored);
 }
 
 /* Those that are in the mounts.  The rest is the guest's, or the group's. */

@@ -139,7 +139,7 @@ struct nest {
 	struct cell *cells;      /* all of its sandboxes, linked */
 	size_t ahead;            /* of them: slots that are nobody's yet */
 	struct wire_arm usual;   /* which are made like those that were asked for last */
-	struct timer more;       /* of them, in a calm moment */
+	struct timer more, fewer; /* of them, in a calm moment */
 	bool renews_none;        /* this kernel lets no slot be used again */
 };
 
@@ -242,8 +242,8 @@ bool cell_is_reusable(const struct cell *cell); /* as far as can be said before 
 bool cell_can_vacate(const struct cell *cell);  /* ... and now: nobody is in it but its guest */
 /* Its guest has been waited for.  True: the server is told, and it is nobody's any more. */
 bool cell_vacate(struct cell *cell);
-/* Takes what came with the stem's answer; -1: why there is nothing. */
-void cell_renewed(struct cell *cell, const int fds[ORDER_REPLY_FDS], const struct err *why);
+/* The stem's answer: takes the new workspace; -1: why there is none. */
+void cell_renewed(struct cell *cell, int workspace, const struct err *why);
 
 /* ---- cells.c: all of them ---- */
 
@@ -251,7 +251,8 @@ void cells_add(struct cell *cell);
 void cells_remove(struct cell *cell);
 uint32_t cells_number_ahead(struct keeper *k); /* for one that nobody asked for */
 void cells_more(struct timer *t); /* nest.more: make one slot that nobody asked for */
-void cells_replenish(struct nest *nest); /* slots ahead, in a calm moment */
+void cells_fewer(struct timer *t); /* nest.fewer: end one of those that are too many */
+void cells_replenish(struct nest *nest); /* as many slots ahead as shall be, in a calm moment */
 struct cell *cell_find(struct keeper *k, uint32_t id);
 /* One that was made ahead, or a new one. */
 int cell_create(struct keeper *k, uint32_t id, const struct wire_arm *arm, struct err *e) MUST_USE;

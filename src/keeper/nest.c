@@ -84,6 +84,7 @@ void nest_free(struct nest *nest)
 		cell_free(nest->cells);
 	loop_cancel_timer(loop, &nest->renew);
 	loop_cancel_timer(loop, &nest->more);
+	loop_cancel_timer(loop, &nest->fewer);
 	loop_unwatch(loop, &nest->end);
 	loop_unwatch(loop, &nest->stem_watch);
 	loop_unwatch(loop, &nest->net_watch);
@@ -208,21 +209,20 @@ static void got_listener(struct nest *nest, const struct order_reply *reply, int
 		(void)close(fd);
 }
 
-/* An answer of one of our own, with descriptors or -1.  False: there is none, or it was lost, and
+/* An answer of one of our own, with a descriptor or -1.  False: there is none, or it was lost, and
  * the nest with it. */
 static bool hear(struct nest *nest, int channel, const char *who, struct order_reply *ret,
-		 int ret_fds[ORDER_REPLY_FDS])
+		 int *ret_fd)
 {
+	int fds[ORDER_REPLY_FDS];
 	size_t count = 0;
 	struct err e;
 
-	if (message_receive(channel, ret, sizeof(*ret), ret_fds, ORDER_REPLY_FDS, &count,
-			    MSG_DONTWAIT, &e) == 0) {
-		bool is_whole = ret->err.code == ERR_NONE;
-		if (ret->kind != ORDER_RENEW && count > is_whole) /* a go-between, which has ended */
-			bury(ret_fds[--count]);
-		while (count < ORDER_REPLY_FDS)
-			ret_fds[count++] = -1;
+	if (message_receive(channel, ret, sizeof(*ret), fds, ORDER_REPLY_FDS, &count, MSG_DONTWAIT,
+			    &e) == 0) {
+		if (count > (ret->err.code == ERR_NONE)) /* a go-between, which has ended */
+			bury(fds[--count]);
+		*ret_fd = count ? fds[0] : -1;
 		return true;
 	}
 	if (e.code == ERR_BUSY)
@@ -236,13 +236,12 @@ static bool hear(struct nest *nest, int channel, const char *who, struct order_r
 static void on_net(struct watch *w, uint32_t events)
 {
 	struct nest *nest = holder_of(w, struct nest, net_watch);
-	int fds[ORDER_REPLY_FDS], fd;
 	struct order_reply reply;
+	int fd;
 
 	(void)events;
-	if (!hear(nest, w->fd, "net maker", &reply, fds))
+	if (!hear(nest, w->fd, "net maker", &reply, &fd))
 		return;
-	fd = fds[0];
 	if (reply.kind == ORDER_NET_LISTEN) {
 		got_listener(nest, &reply, fd);
 		return;
@@ -566,41 +565,37 @@ static void got_zygote(struct nest *nest, const struct order_reply *reply, int p
 }
 
 /* A kernel that does not let us is not asked again. */
-static void got_renewed(struct nest *nest, struct order_reply *reply, int fds[ORDER_REPLY_FDS])
+static void got_renewed(struct nest *nest, struct order_reply *reply, int workspace)
 {
 	struct cell *cell = cell_of(nest, reply->id);
 
-	if (fds[0] < 0)
-		err_mend(&reply->err);
-	if (fds[0] < 0 && reply->err.code == ERR_SYS && !nest->renews_none) {
+	err_mend(&reply->err);
+	if (workspace < 0 && reply->err.code == ERR_SYS && !nest->renews_none) {
 		keeper_say(SAY_WARN, "%s: each sandbox is made anew: %s", nest->environment->name,
 			   reply->err.msg);
 		nest->renews_none = true;
 	}
-	if (cell && cell->is_renewing) {
-		cell_renewed(cell, fds, &reply->err);
-		return;
-	}
-	for (size_t i = 0; i < ORDER_REPLY_FDS; i++)
-		if (fds[i] >= 0)
-			(void)close(fds[i]);
+	if (cell && cell->is_renewing)
+		cell_renewed(cell, workspace, &reply->err);
+	else if (workspace >= 0)
+		(void)close(workspace);
 }
 
 static void on_stem(struct watch *w, uint32_t events)
 {
 	struct nest *nest = holder_of(w, struct nest, stem_watch);
-	int fds[ORDER_REPLY_FDS];
 	struct order_reply reply;
+	int fd;
 
 	(void)events;
-	if (!hear(nest, w->fd, "stem", &reply, fds))
+	if (!hear(nest, w->fd, "stem", &reply, &fd))
 		return;
 	if (reply.kind == ORDER_ZYGOTE)
-		got_zygote(nest, &reply, fds[0]);
+		got_zygote(nest, &reply, fd);
 	else if (reply.kind == ORDER_RENEW)
-		got_renewed(nest, &reply, fds);
+		got_renewed(nest, &reply, fd);
 	else
-		take_made(nest, &reply, 0, fds[0]);
+		take_made(nest, &reply, 0, fd);
 }
 
 static void on_nest_end(struct watch *w, uint32_t events)
@@ -799,6 +794,7 @@ struct nest *nest_get(struct keeper *k, uint32_t index, struct err *e)
 	nest->zygote = nest->next = nest->old = none;
 	nest->renew.on_due = on_renew;
 	nest->more.on_due = cells_more;
+	nest->fewer.on_due = cells_fewer;
 	/* Without namespaces there is nothing that its sandboxes could have in common. */
 	if (make_job(nest, e) < 0 ||
 	    (!k->host->is_bare && (ids_lease(&nest->lease, &k->host->ids, e) < 0 ||

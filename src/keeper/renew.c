@@ -2,9 +2,9 @@
  * renew - a slot whose guest is gone is made as new.
  *
  * A process of ours goes in, and makes what a guest can change anew, without a look at it: the
- * file systems that it could write to, System V's objects and queues, and the count of process
- * numbers.  It begins by finding that nobody is there but pid 1.  What it does not touch no guest
- * can change: ids, mounts that cannot be written, pid 1 itself.
+ * file systems that it could write to, and the count of process numbers.  It begins by finding that
+ * nobody is there but pid 1.  System V's objects and queues were the guest's own (zygote.c).  What
+ * is not touched no guest can change: ids, mounts that cannot be written, pid 1 itself.
  */
 #include "keeper/stem_impl.h"
 
@@ -24,7 +24,7 @@
 static struct renewal {
 	const struct order *order;
 	const int *fds;
-	int workspace, ipc;
+	int workspace;
 	struct err err;
 } *renewal;
 
@@ -46,15 +46,6 @@ static int count_anew(struct err *e)
 	return 0;
 }
 
-/* Its own /proc is in sight until it is among the guest's mounts. */
-static int renew_ipc(struct renewal *r, struct err *e)
-{
-	if (SYS(unshare, CLONE_NEWIPC) < 0)
-		return err_sys(e, "ipc");
-	r->ipc = SYS(open, "/proc/self/ns/ipc", O_RDONLY | O_CLOEXEC);
-	return r->ipc < 0 ? err_sys(e, "ipc") : 0;
-}
-
 static int renew(struct renewal *r, struct err *e)
 {
 	struct mount_spec rows[STEM_ROWS_MAX];
@@ -65,7 +56,7 @@ static int renew(struct renewal *r, struct err *e)
 		return -1;
 	if (SYS(setns, r->fds[ORDER_RENEW_USER], CLONE_NEWUSER) < 0)
 		return err_sys(e, "join: user");
-	if (creds_become_root(&r->order->lease, e) < 0 || renew_ipc(r, e) < 0)
+	if (creds_become_root(&r->order->lease, e) < 0)
 		return -1;
 	if (SYS(setns, r->fds[ORDER_RENEW_MNT], CLONE_NEWNS) < 0)
 		return err_sys(e, "join: mounts");
@@ -89,8 +80,7 @@ static bool is_allocated(void)
 	return renewal && stem_stack();
 }
 
-int slot_renew(int *ret_workspace, int *ret_ipc, const struct order *order, const int *fds,
-	       struct err *e)
+int slot_renew(int *ret_workspace, const struct order *order, const int *fds, struct err *e)
 {
 	int status = -1, dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
 
@@ -101,7 +91,7 @@ int slot_renew(int *ret_workspace, int *ret_ipc, const struct order *order, cons
 		.stack = (uintptr_t)stem_stack(),
 		.stack_size = STEM_STACK,
 	};
-	*renewal = (struct renewal){ order, fds, -1, -1, { 0 } };
+	*renewal = (struct renewal){ order, fds, -1, { 0 } };
 	err_set(&renewal->err, ERR_GONE, "the sandbox was lost"); /* its pid 1 died, and all inside */
 	if (SYS(setns, fds[ORDER_RENEW_PID], CLONE_NEWPID) < 0)
 		return err_sys(e, "join: processes");
@@ -117,6 +107,5 @@ int slot_renew(int *ret_workspace, int *ret_ipc, const struct order *order, cons
 		return -1;
 	}
 	*ret_workspace = renewal->workspace;
-	*ret_ipc = renewal->ipc;
 	return 0;
 }

@@ -356,7 +356,7 @@ static bool goes_between(const struct order *order, size_t fd_count)
 }
 
 /* What it failed at is in *e; -1: at more than the order. */
-static int obey(int *ret_made, int *ret_second, const struct order *order, const int *fds,
+static int obey(int *ret_made, int *ret_helper, const struct order *order, const int *fds,
 		size_t fd_count, int home, struct err *e)
 {
 	switch (order->kind) {
@@ -364,13 +364,13 @@ static int obey(int *ret_made, int *ret_second, const struct order *order, const
 		if (fd_count == ORDER_SLOT_FDS_)
 			(void)make_slot(ret_made, order, fds, e);
 		else if (fd_count == ORDER_BELOW_FDS_)
-			(void)make_slot_below(ret_made, ret_second, order, fds, e);
+			(void)make_slot_below(ret_made, ret_helper, order, fds, e);
 		else
 			err_set(e, ERR_BUG, "slot: %zu descriptors", fd_count);
 		break;
 	case ORDER_RENEW:
 		if (fd_count == ORDER_RENEW_FDS_)
-			(void)!slot_renew(ret_made, ret_second, order, fds, e);
+			(void)!slot_renew(ret_made, order, fds, e);
 		else
 			err_set(e, ERR_BUG, "slot: %zu descriptors", fd_count);
 		break;
@@ -389,7 +389,7 @@ static int obey(int *ret_made, int *ret_second, const struct order *order, const
 	if (!goes_between(order, fd_count))
 		return 0;
 	return return_home(home, e) < 0 ? -1
-	       : *ret_made < 0		? close_strays(home, *ret_second, fds, fd_count)
+	       : *ret_made < 0		? close_strays(home, *ret_helper, fds, fd_count)
 					: 0;
 }
 
@@ -405,15 +405,15 @@ int stem_main(void)
 	}
 	for (;;) {
 		struct order order;
-		int fds[ORDER_FDS_MAX], made = -1, second = -1;
+		int fds[ORDER_FDS_MAX], made = -1, helper = -1;
 		size_t fd_count;
 		struct err e;
 
 		if (order_receive(&order, fds, &fd_count, BOX_CONTROL_FD, &e) < 0)
 			return 0;
-		if (obey(&made, &second, &order, fds, fd_count, home, &e) < 0)
+		if (obey(&made, &helper, &order, fds, fd_count, home, &e) < 0)
 			return 1; /* of no more use: the nest is made anew */
-		if (order_answer(BOX_CONTROL_FD, &order, fds, fd_count, made, second, &e) < 0)
+		if (order_answer(BOX_CONTROL_FD, &order, fds, fd_count, made, helper, &e) < 0)
 			return 0;
 	}
 }

@@ -17,7 +17,6 @@ int stem_slot_spec(struct box_spec *ret, struct mount_spec rows[STEM_ROWS_MAX],
 /* For one go-between at a time, which has our memory (sys_clone3_lend); NULL: there is none. */
 char *stem_stack(void);
 
-/* renew.c: what its guest could write to is made anew: its workspace, and a namespace of System V's
- * objects and queues. */
-int slot_renew(int *ret_workspace, int *ret_ipc, const struct order *order, const int *fds,
+/* renew.c */
+int slot_renew(int *ret_workspace, const struct order *order, const int *fds,
 	       struct err *e) MUST_USE;

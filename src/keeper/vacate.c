@@ -3,8 +3,8 @@
  *
  * To make a slot and to take it down is more work than most programs are.  What a guest can leave in
  * one is made anew, whether it did or not (renew.c); its control group and its network are used
- * again if their books say so, as they always were.  All that takes a guest that was alone: then
- * its end is the end of all that it began.
+ * again if their books say so.  All that takes a guest that was alone: then its end is the end of
+ * all that it began.
  */
 #include "keeper/keeper.h"
 
@@ -15,14 +15,14 @@
 bool cell_is_reusable(const struct cell *cell)
 {
 	return cell->cgroup && !cell->first_cgroup && !cell->bare && cell->lineage.count == 1 &&
-	       !(cell->flags & (WIRE_KEEP | WIRE_READ_ONLY)) && !cell->nest->renews_none;
+	       !(cell->flags & (WIRE_KEEP | WIRE_LIVE | WIRE_READ_ONLY)) &&
+	       !cell->nest->renews_none;
 }
 
 static bool is_vacant(const struct cell *cell)
 {
 	return cell_is_reusable(cell) && cell->state == CELL_ARMED && !cell->below &&
-	       !cell->branches && !cell->terminals && !cell->is_guarded && !cell->has_overdrawn &&
-	       cell->nest->ahead < NEST_VACANT_MAX;
+	       !cell->branches && !cell->has_overdrawn && cell->nest->ahead < NEST_VACANT_MAX;
 }
 
 bool cell_can_vacate(const struct cell *cell)
@@ -52,6 +52,7 @@ static void become_ahead(struct cell *cell, uint32_t id)
 	cell->flags = 0;
 	cell->is_ahead = cell->is_told = cell->is_renewing = true;
 	cell->nest->ahead++;
+	cells_replenish(cell->nest);
 	cell->has_slot = cell->has_entered = cell->was_armed = cell->is_counted = false;
 	cell->zygote = 0;
 	cell->end = (struct wire_ended){ .exit_code = -1 };
@@ -81,14 +82,14 @@ bool cell_vacate(struct cell *cell)
 	return true;
 }
 
-void cell_renewed(struct cell *cell, const int fds[ORDER_REPLY_FDS], const struct err *why)
+void cell_renewed(struct cell *cell, int workspace, const struct err *why)
 {
-	if (fds[0] < 0) { /* nobody waits for it */
+	if (workspace < 0) { /* nobody waits for it */
 		cell_fail(cell, why);
 		return;
 	}
 	cell->is_renewing = false;
-	box_renewed(cell->box, fds[0], fds[1]);
+	box_renewed(cell->box, workspace);
 	loop_cancel_timer(cell->keeper->loop, &cell->overdue);
 	cell->has_slot = true;
 }
