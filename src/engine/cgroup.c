@@ -25,8 +25,9 @@ enum { MOUNTS_MAX = 64 };
 /* A process that was killed may still have memory to give back before its group is empty. */
 static const int64_t removal_wait_us = 2000000;
 
-/* What the kernel may still count for a group without processes, and the next one has to bear. */
-static const uint64_t residue_max = 256 << 10;
+/* What the kernel may still count for a group without processes, and the next one has to bear: it
+ * counts in batches of 256 KiB, one for each processor that a guest was on. */
+static const uint64_t residue_max = 512 << 10;
 
 /* ---- small files ----------------------------------------------------------------------- */
 

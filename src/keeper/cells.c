@@ -83,6 +83,13 @@ void cells_more(struct timer *t)
 		(void)!loop_set_timer(k->loop, t, CALM_US, &ignored);
 }
 
+static void end_ahead(struct cell *cell)
+{
+	cell->is_ahead = false;
+	cell->nest->ahead--;
+	cell_kill(cell);
+}
+
 void cells_fewer(struct timer *t)
 {
 	struct nest *nest = holder_of(t, struct nest, fewer);
@@ -93,9 +100,7 @@ void cells_fewer(struct timer *t)
 		cell = cell->next;
 	if (!cell)
 		return;
-	cell->is_ahead = false;
-	nest->ahead--;
-	cell_kill(cell);
+	end_ahead(cell);
 	(void)!loop_set_timer(nest->keeper->loop, t, CALM_US, &ignored);
 }
 
@@ -114,33 +119,45 @@ static bool same_slot(const struct limits *a, const struct limits *b)
 	       a->files == b->files;
 }
 
-static bool fits(struct cell *cell, const struct wire_arm *arm)
+static bool fits(const struct cell *cell, const struct wire_arm *arm)
 {
-	const struct limits *wanted = &arm->limits;
-
 	return cell->is_ahead && cell->state == CELL_SLOT && cell->has_slot &&
-	       !((cell->flags ^ arm->flags) & WIRE_READ_ONLY) && same_slot(&cell->limits, wanted) &&
-	       (memcmp(&cell->limits, wanted, sizeof(*wanted)) == 0 || !cell->cgroup ||
-		cgroup_renew(cell->cgroup, wanted));
+	       !((cell->flags ^ arm->flags) & WIRE_READ_ONLY) &&
+	       same_slot(&cell->limits, &arm->limits);
+}
+
+/* The eldest: of what its last guest had, the kernel gives memory back in its own time. */
+static struct cell *find_ahead(const struct nest *nest, const struct wire_arm *arm)
+{
+	struct cell *found = NULL;
+
+	for (struct cell *cell = nest->ahead ? nest->cells : NULL; cell; cell = cell->next)
+		if (fits(cell, arm) && (!found || cell->id < found->id))
+			found = cell;
+	return found;
 }
 
 /* One that is as it is wanted becomes the server's. */
 static bool take_ahead(struct nest *nest, uint32_t id, const struct wire_arm *arm)
 {
-	for (struct cell *cell = nest->ahead ? nest->cells : NULL; cell; cell = cell->next) {
-		if (!fits(cell, arm))
-			continue;
-		cells_remove(cell);
-		cell->id = id;
-		cells_add(cell);
-		cell->flags = arm->flags;
-		cell->limits = arm->limits;
-		cell->is_ahead = cell->is_told = false;
-		nest->ahead--;
-		cell_advance(cell);
-		return true;
+	struct cell *cell = find_ahead(nest, arm);
+
+	if (!cell)
+		return false;
+	if (memcmp(&cell->limits, &arm->limits, sizeof(arm->limits)) != 0 && cell->cgroup &&
+	    !cgroup_renew(cell->cgroup, &arm->limits)) {
+		end_ahead(cell);
+		return false;
 	}
-	return false;
+	cells_remove(cell);
+	cell->id = id;
+	cells_add(cell);
+	cell->flags = arm->flags;
+	cell->limits = arm->limits;
+	cell->is_ahead = cell->is_told = false;
+	nest->ahead--;
+	cell_advance(cell);
+	return true;
 }
 
 static int take_or_create(struct nest *nest, uint32_t id, const struct wire_arm *arm, struct err *e)
