@@ -20,7 +20,8 @@ enum {
 	PINNED_MAX = 1024, /* ranges: more are not taken by older kernels */
 	PINNED_BYTES_MAX = 4 << 20, /* of each guest, and charged to us */
 	PAGE_BYTES_MAX = 64 << 10,
-	HUGE_MAX = 4096,
+	GATHERED_MIN = 64 << 10, /* smaller mappings are not worth it */
+	GATHERED_MAX = 4096,
 };
 
 /* Bits of /proc/self/pagemap. */
@@ -32,13 +33,13 @@ enum {
 #define MADV_COLLAPSE 25
 #endif
 
-static uintptr_t huge[HUGE_MAX]; /* pages that are, in the zygote */
-static size_t huge_count;
-
 struct mapping {
 	unsigned long start, end;
 	char access[8];
 };
+
+static struct mapping gathered[GATHERED_MAX]; /* what lies in huge pages, in the zygote */
+static size_t gathered_count;
 
 /* The next private and readable one of ours. */
 static bool next_mapping(struct mapping *ret, FILE *maps)
@@ -52,18 +53,69 @@ static bool next_mapping(struct mapping *ret, FILE *maps)
 	return false;
 }
 
-void pages_gather(void)
+static bool is_mostly_there(int pagemap, const struct mapping *m)
 {
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), count = (m->end - m->start) / page;
+	uint64_t entries[BATCH];
+	size_t there = 0;
+
+	for (size_t i = 0; i < count;) {
+		size_t want = count - i < BATCH ? count - i : BATCH;
+		ssize_t n = pread(pagemap, entries, want * sizeof(*entries),
+				  (off_t)((m->start / page + i) * sizeof(*entries)));
+		if (n < (ssize_t)sizeof(*entries))
+			return false;
+		for (size_t k = 0; k < (size_t)n / sizeof(*entries); k++, i++)
+			there += (entries[k] & PAGE_PRESENT) != 0;
+	}
+	return there * 4 > count * 3;
+}
+
+static void find_large(void)
+{
+	auto_close int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	FILE *maps = fopen("/proc/self/maps", "re");
 
-	/* Where the kernel has none, or what is there belongs to a file, all stays as it is. */
-	for (struct mapping m; next_mapping(&m, maps);)
-		for (uintptr_t at = (m.start + HUGE - 1) & ~(uintptr_t)(HUGE - 1);
-		     m.access[1] == 'w' && at + HUGE <= m.end && huge_count < HUGE_MAX; at += HUGE)
-			if (madvise((void *)at, HUGE, MADV_COLLAPSE) == 0)
-				huge[huge_count++] = at;
+	for (struct mapping m; pagemap >= 0 && gathered_count < GATHERED_MAX &&
+			       next_mapping(&m, maps);)
+		if (m.access[1] == 'w' && m.end - m.start >= GATHERED_MIN &&
+		    is_mostly_there(pagemap, &m))
+			gathered[gathered_count++] = m;
 	if (maps)
 		(void)fclose(maps);
+}
+
+/* What is not as long or aligned as a huge page is mapped page by page, but lies side by side in
+ * one all the same: the kernel then copies and ends such mappings in one go. */
+static bool move_to_huge_pages(const struct mapping *m)
+{
+	const size_t len = m->end - m->start;
+	bool has_whole = ((m->start + HUGE - 1) & ~(uintptr_t)(HUGE - 1)) + HUGE <= m->end;
+	const size_t offset = has_whole ? m->start % HUGE : 0;
+	const size_t room = (offset + len + HUGE - 1) & ~(size_t)(HUGE - 1);
+	char *all = mmap(NULL, room + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0);
+
+	if (all == MAP_FAILED)
+		return false;
+	char *copy = (char *)(((uintptr_t)all + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
+	memcpy(copy + offset, (void *)m->start, len); /* nobody writes there until it is moved */
+	bool moved = madvise(copy, room, MADV_COLLAPSE) == 0 &&
+		     mremap(copy + offset, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
+			    (void *)m->start) != MAP_FAILED;
+	(void)munmap(all, room + HUGE);
+	return moved;
+}
+
+void pages_gather(void)
+{
+	size_t count = 0;
+
+	find_large();
+	for (size_t i = 0; i < gathered_count; i++)
+		if (move_to_huge_pages(&gathered[i]))
+			gathered[count++] = gathered[i];
+	gathered_count = count;
 }
 
 /* ---- the rehearsal --------------------------------------------------------------------- */
@@ -160,10 +212,10 @@ void pages_keep_own(struct pages *pages)
 	pages->count = count;
 }
 
-static bool is_huge(uintptr_t at)
+static bool is_gathered(uintptr_t at)
 {
-	for (size_t i = 0; i < huge_count; i++)
-		if (at - huge[i] < HUGE)
+	for (size_t i = 0; i < gathered_count; i++)
+		if (at - gathered[i].start < gathered[i].end - gathered[i].start)
 			return true;
 	return false;
 }
@@ -173,7 +225,7 @@ static bool take_out(uintptr_t at, size_t page)
 {
 	static char content[PAGE_BYTES_MAX];
 
-	if (!is_huge(at))
+	if (!is_gathered(at))
 		return true;
 	if (page > sizeof(content))
 		return false;
@@ -200,7 +252,7 @@ bool pages_pin(const struct pages *pages)
 	static struct iovec pinned[PINNED_MAX];
 	size_t count = 0, len = 0;
 
-	if (huge_count == HUGE_MAX)
+	if (gathered_count == GATHERED_MAX)
 		return false;
 	int ring = (int)syscall(SYS_io_uring_setup, 1, &params);
 	if (ring < 0)
