@@ -471,12 +471,17 @@ static int set_limit(const struct cgroup *cg, const struct cgroup_setting *row,
 	return err_sys(e, "cgroup %s: %s to %s", cg->name, text, row->file);
 }
 
-static int set_limits(const struct cgroup *cg, unsigned controllers, const struct limits *lim,
+static int set_limits(struct cgroup *cg, unsigned controllers, const struct limits *lim,
 		      struct err *e)
 {
+	cg->holding &= ~controllers;
 	for (const struct cgroup_setting *row = cg->host->ops->settings; row->file; row++)
 		if ((controllers & row->controller) && set_limit(cg, row, lim, e) < 0)
 			return -1;
+	if (controllers == cg->host->controllers) {
+		cg->limits = *lim;
+		cg->holding = controllers;
+	}
 	return 0;
 }
 
@@ -666,6 +671,7 @@ void cgroup_unthrottle(struct cgroup *cg)
 
 	bool is_v2 = cg->host->ops->version == CGROUP_V2;
 
+	cg->holding &= ~(unsigned)CGROUP_CPU;
 	if (dir_fd >= 0)
 		(void)cgroup_write(dir_fd, is_v2 ? "cpu.max" : "cpu.cfs_quota_us",
 				   is_v2 ? "max" : "-1");
@@ -673,17 +679,23 @@ void cgroup_unthrottle(struct cgroup *cg)
 
 void cgroup_kill_singly(struct cgroup *cg)
 {
+	cg->holding &= ~(unsigned)CGROUP_MEMORY;
 	if (cg->host->ops->version == CGROUP_V2)
 		(void)cgroup_write(dir_of(cg, CGROUP_MEMORY), "memory.oom.group", "0");
+}
+
+/* A limit, so that another can be set. */
+static bool takes_back(const struct cgroup_reset *row)
+{
+	return row->text[0] == '-';
 }
 
 int cgroup_set_memory(struct cgroup *cg, const struct limits *lim, struct err *e)
 {
 	unsigned controllers = cg->host->controllers & CGROUP_MEMORY;
 
-	/* What takes a limit back comes first, as for a group that is used again. */
 	for (const struct cgroup_reset *row = cg->host->ops->resets; row && row->file; row++)
-		if (row->text[0] == '-' && (controllers & row->controller))
+		if (takes_back(row) && (controllers & row->controller))
 			(void)cgroup_write(dir_of(cg, row->controller), row->file, row->text);
 	return set_limits(cg, controllers, lim, e);
 }
@@ -799,20 +811,33 @@ bool cgroup_sockets_exceed(const struct cgroup *cg, uint64_t bytes)
 	       strtoull(text, NULL, 10) > bytes;
 }
 
-bool cgroup_renew(struct cgroup *cg, const struct limits *lim)
+static bool is_as_new(const struct cgroup_usage *usage)
+{
+	return usage->processes == 0 && usage->processes_peak <= 1 && usage->oom_kills == 0 &&
+	       usage->pids_refused == 0 && usage->memory_bytes <= residue_max;
+}
+
+bool cgroup_renew(struct cgroup *cg, const struct limits *lim, const struct cgroup_usage *last)
 {
 	const struct cgroup_host *host = cg->host;
 	struct cgroup_usage usage;
 	struct err ignored;
 
-	if (!host->ops->resets || cgroup_usage(&usage, cg, &ignored) < 0 || usage.processes > 0 ||
-	    usage.processes_peak > 1 || usage.oom_kills > 0 || usage.pids_refused > 0 ||
-	    usage.memory_bytes > residue_max)
+	if (!host->ops->resets || (!last && cgroup_usage(&usage, cg, &ignored) < 0) ||
+	    !is_as_new(last ? last : &usage))
 		return false;
+	if (memcmp(lim, &cg->limits, sizeof(*lim)) != 0)
+		cg->holding = 0;
+	unsigned to_set = host->controllers & ~cg->holding;
 	for (const struct cgroup_reset *row = host->ops->resets; row->file; row++)
 		if ((host->controllers & row->controller) &&
+		    (!takes_back(row) || (to_set & row->controller)) &&
 		    cgroup_write(dir_of(cg, row->controller), row->file, row->text) < 0 &&
 		    (row->need == ALWAYS || errno != ENOENT))
 			return false;
-	return set_limits(cg, host->controllers, lim, &ignored) == 0;
+	if (set_limits(cg, to_set, lim, &ignored) < 0)
+		return false;
+	cg->limits = *lim;
+	cg->holding = host->controllers;
+	return true;
 }

@@ -118,6 +118,7 @@ int cgroup_usage_alive(struct cgroup_usage *ret, struct cgroup *cg, struct err *
 /*
  * Make a group whose processes are all gone as good as new, with these limits.
  * False: it is not, and can only be freed.  Something in it would be taken for the next one's:
- * counters that cannot be set back, or memory that nobody gave back.
+ * counters that cannot be set back, or memory that nobody gave back.  `last` is what it was read
+ * to have used in the end, or NULL.
  */
-bool cgroup_renew(struct cgroup *cg, const struct limits *lim);
+bool cgroup_renew(struct cgroup *cg, const struct limits *lim, const struct cgroup_usage *last);

@@ -51,6 +51,8 @@ struct cgroup {
 	int oom_fd;
 	short oom_events;
 	bool is_view; /* somebody else's: not ours to remove */
+	struct limits limits; /* as they were set, */
+	unsigned holding;     /* of these controllers */
 };
 
 enum cgroup_need { ALWAYS, IF_PRESENT }; /* IF_PRESENT: kernels that lack the file are fine */

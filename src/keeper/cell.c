@@ -144,13 +144,14 @@ static void on_overdue(struct timer *t)
 
 /* ---- the end --------------------------------------------------------------------------- */
 
-void cell_fill_usage(struct cell *cell)
+bool cell_fill_usage(struct cell *cell)
 {
 	struct err ignored;
 
-	if (cell->cgroup && cgroup_usage(&cell->end.usage, cell->cgroup, &ignored) == 0)
-		cell->end.out_of_memory =
-			cell->end.usage.oom_kills > 0 || cell->has_overdrawn;
+	if (!cell->cgroup || cgroup_usage(&cell->end.usage, cell->cgroup, &ignored) < 0)
+		return false;
+	cell->end.out_of_memory = cell->end.usage.oom_kills > 0 || cell->has_overdrawn;
+	return true;
 }
 
 void cell_report_end(struct cell *cell)
@@ -192,7 +193,7 @@ static void on_init_end(struct watch *w, uint32_t events)
 		return;
 	}
 	if (!cell->is_counted)
-		cell_fill_usage(cell);
+		(void)cell_fill_usage(cell);
 	cell_report_end(cell);
 	cell->is_told = true;
 	cell_free(cell);
@@ -249,7 +250,7 @@ static void on_guest_end(struct watch *w, uint32_t events)
 		return;
 	}
 	loop_unwatch(cell->keeper->loop, &cell->oom_watch);
-	cell_fill_usage(cell);
+	(void)cell_fill_usage(cell);
 	cell_report_end(cell);
 	cell->state = CELL_EMPTY;
 }
@@ -272,7 +273,9 @@ void cell_kill(struct cell *cell)
 		end(cell);
 	} else if (cell_can_vacate(cell) &&
 		   loop_set_timer(cell->keeper->loop, &cell->overdue, END_US, &e) == 0) {
-		cgroup_unthrottle(cell->cgroup); /* dying is work, too; on_guest_end() will follow */
+		/* on_guest_end() will follow.  One thread is held back by less than a processor. */
+		if (cell->limits.cpu_millicores < 1000)
+			cgroup_unthrottle(cell->cgroup);
 	} else if (box_pidfd(cell->box) >= 0) {
 		end(cell);
 	} else { /* the stem has not answered yet */

@@ -145,7 +145,7 @@ static bool take_ahead(struct nest *nest, uint32_t id, const struct wire_arm *ar
 	if (!cell)
 		return false;
 	if (memcmp(&cell->limits, &arm->limits, sizeof(arm->limits)) != 0 && cell->cgroup &&
-	    !cgroup_renew(cell->cgroup, &arm->limits)) {
+	    !cgroup_renew(cell->cgroup, &arm->limits, NULL)) {
 		end_ahead(cell);
 		return false;
 	}

@@ -233,7 +233,7 @@ int cell_fill_order(struct order *order, const struct cell *cell, bool is_parked
 		    struct err *e) MUST_USE; /* for a guest of it */
 
 /* Of cell.c, for vacate.c: */
-void cell_fill_usage(struct cell *cell);
+bool cell_fill_usage(struct cell *cell);
 void cell_report_end(struct cell *cell);
 
 /* ---- vacate.c: a slot whose guest is gone, for another ---- */

@@ -32,7 +32,7 @@ bool spare_take(struct lease *ret_lease, struct cgroup **ret_cgroup, struct keep
 	while (k->spare_count > 0) {
 		struct spare spare = k->spares[0];
 		memmove(&k->spares[0], &k->spares[1], --k->spare_count * sizeof(k->spares[0]));
-		if (!cgroup_renew(spare.cgroup, limits)) {
+		if (!cgroup_renew(spare.cgroup, limits, NULL)) {
 			drop(&spare);
 			continue;
 		}
@@ -99,7 +99,7 @@ bool spare_take_fresh(struct lease *ret_lease, struct cgroup **ret_cgroup, struc
 	while (k->fresh_count > 0) {
 		struct spare spare = k->fresh[--k->fresh_count];
 		/* An empty group is easily removed by somebody who tidies up. */
-		if (is_as_made(&spare, limits) || cgroup_renew(spare.cgroup, limits)) {
+		if (is_as_made(&spare, limits) || cgroup_renew(spare.cgroup, limits, NULL)) {
 			*ret_lease = spare.lease;
 			*ret_cgroup = spare.cgroup;
 			return true;

@@ -66,8 +66,7 @@ bool cell_vacate(struct cell *cell)
 
 	if (!is_vacant(cell) || cell->end.lost)
 		return false;
-	cell_fill_usage(cell);
-	if (!cgroup_renew(cell->cgroup, &cell->limits))
+	if (!cell_fill_usage(cell) || !cgroup_renew(cell->cgroup, &cell->limits, &cell->end.usage))
 		return false;
 	cell->is_counted = true;
 	uint32_t id = cells_number_ahead(k);
