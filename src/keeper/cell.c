@@ -425,7 +425,7 @@ static void arm(struct cell *cell)
 	close_far(cell);
 	if (cell->flags & WIRE_KEEP)
 		return;
-	/* One that lives on may be joined by a terminal, one that ends may have another after it. */
+	/* One that lives on may be joined by a terminal, one that ends be followed by another. */
 	if (!(cell->flags & WIRE_LIVE) && !cell_is_reusable(cell))
 		box_close_door(cell->box);
 	box_close_workspace(cell->box);

@@ -44,7 +44,7 @@ struct keeper {
 	struct watch server_watch;
 	struct cell *cells[KEEPER_TABLE]; /* by number, modulo: open addressing */
 	size_t cell_count;
-	uint32_t last_ahead; /* number of a slot ahead: the stem may yet answer for one that is gone */
+	uint32_t last_ahead; /* of slots ahead: the stem may yet answer for one that is gone */
 	struct spare spares[KEEPER_SPARES_MAX]; /* by age, the eldest first */
 	size_t spare_count;
 	struct spare fresh[KEEPER_FRESH_MAX]; /* never used: for branches, whose guest waits */

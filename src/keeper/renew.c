@@ -92,7 +92,7 @@ int slot_renew(int *ret_workspace, const struct order *order, const int *fds, st
 		.stack_size = STEM_STACK,
 	};
 	*renewal = (struct renewal){ order, fds, -1, { 0 } };
-	err_set(&renewal->err, ERR_GONE, "the sandbox was lost"); /* its pid 1 died, and all inside */
+	err_set(&renewal->err, ERR_GONE, "the sandbox was lost"); /* as when its pid 1 died */
 	if (SYS(setns, fds[ORDER_RENEW_PID], CLONE_NEWPID) < 0)
 		return err_sys(e, "join: processes");
 	pid_t pid = SYS(sys_clone3_lend, &args, renew_main, renewal);

@@ -1,8 +1,8 @@
 /*
  * vacate - a slot whose guest is gone becomes one that nobody asked for yet.
  *
- * To make a slot and to take it down is more work than most programs are.  What a guest can leave in
- * one is made anew, whether it did or not (renew.c); its control group and its network are used
+ * To make a slot and to take it down is more work than most programs are.  What a guest can leave
+ * in one is made anew, whether it did or not (renew.c); its control group and its network are used
  * again if their books say so.  All that takes a guest that was alone: then its end is the end of
  * all that it began.
  */

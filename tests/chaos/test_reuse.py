@@ -11,6 +11,7 @@ from daemon import run_of
 HERE = os.path.dirname(os.path.abspath(__file__))
 KINDS = ("files", "ipc", "network", "sockets", "processes", "self", "memory", "spend", "descriptors")
 ROUNDS = 2
+SLOTS = 12  # more than take turns while there is one client
 MEMORY_MAX = 96 << 20
 
 
@@ -55,18 +56,51 @@ class Reuse(unittest.TestCase):
         self.assertLess(result["cpu_ms"], 1000)
         return result["stdout"], result
 
+    def run_in_slot(self, code, *args, **more):
+        """Which slot it was in, and what it printed."""
+        result = self.run_it("import os; print(os.readlink('/proc/self/ns/pid'))\n" + code, *args, **more)
+        self.assertEqual(result["stderr"], "")
+        slot, _, printed = result["stdout"].partition("\n")
+        return slot, printed
+
+    def runs_after(self, slot, code):
+        """What the next ones print, up to the first that is in this slot; and whether there is one."""
+        printed = []
+        for _ in range(SLOTS):
+            here, text = self.run_in_slot(code)
+            printed.append(text)
+            if here == slot:
+                return printed, True
+        return printed, False
+
     def test_nothing_is_found_of_the_last_run(self):
-        before, usage = self.census()
+        census, again = program("census.py"), set()
+        _, before = self.run_in_slot(census)
         for number in range(ROUNDS):
             for kind in KINDS:
                 word = "left%s%d" % (kind, number)
                 with self.subTest(word):
-                    left = self.run_it(program("leave.py"), word, kind, stdin="x" * 100000)
-                    self.assertEqual((left["stdout"], left["stderr"]), ("left\n", ""))
-                    after, _ = self.census()
-                    self.assertNotIn(word, after)
-                    found = differences(json.loads(before), json.loads(after))
-                    self.assertEqual("\n".join(found), "")
+                    slot, left = self.run_in_slot(program("leave.py"), word, kind, stdin="x" * 100000)
+                    self.assertEqual(left, "left\n")
+                    printed, is_same = self.runs_after(slot, census)
+                    again |= {kind} if is_same else set()
+                    for after in printed:
+                        self.assertNotIn(word, after)
+                        found = differences(json.loads(before), json.loads(after))
+                        self.assertEqual("\n".join(found), "")
+        self.assertLessEqual({"files", "ipc", "sockets", "self", "descriptors"}, again)
+        self.assertNotIn("processes", again)  # nobody can say what is left of them
+
+    def test_numbers_begin_anew(self):
+        """What the kernel counts in a slot, and a file of a name that a fresh one would not have."""
+        slot, first = self.run_in_slot(program("numbers.py"))
+        printed, is_same = self.runs_after(slot, program("numbers.py"))
+        self.assertTrue(is_same)
+        self.assertEqual(set(printed), {first})
+
+    def test_slots_are_used_again(self):
+        slots = [self.run_in_slot("")[0] for _ in range(40)]
+        self.assertLess(len(set(slots)), SLOTS)
 
     def test_its_own_memory_holds_nothing_of_the_last_run(self):
         look = """

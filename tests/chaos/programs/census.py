@@ -102,7 +102,7 @@ def own():
     files = ("cmdline comm cgroup oom_score_adj loginuid sessionid uid_map gid_map setgroups projid_map "
              "limits coredump_filter autogroup timens_offsets attr/current").split()
     # In the maps of ids the ranges before and after its own are as long as its place in them says.
-    return {name: re.sub(r" *\d{3,}" if name.endswith("_map") else r"\d{6,}", "N", read("/proc/self/" + name))
+    return {name: re.sub(r" *([2-9]|\d{2,})\b" if name.endswith("_map") else r"\d{6,}", "N", read("/proc/self/" + name))
             for name in files}
 
 

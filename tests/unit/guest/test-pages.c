@@ -38,14 +38,16 @@ static bool is_filled(const char *at)
 	return true;
 }
 
-static char *fill(void)
+static char *fill(size_t offset)
 {
-	char *at = mmap(NULL, COUNT * PAGE + HUGE, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *all = mmap(NULL, COUNT * PAGE + 2 * HUGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (at == MAP_FAILED)
+	if (all == MAP_FAILED)
 		return NULL;
-	at += HUGE - (uintptr_t)at % HUGE;
+	char *at = all + HUGE - (uintptr_t)all % HUGE + offset, *end = at + COUNT * PAGE;
+	(void)munmap(all, (size_t)(at - all));
+	(void)munmap(end, (size_t)(all + COUNT * PAGE + 2 * HUGE - end));
 	for (size_t i = 0; i < COUNT; i++)
 		memcpy(at + (i + 1) * PAGE - sizeof(i), &i, sizeof(i));
 	return at;
@@ -62,9 +64,9 @@ static bool in_fork(char *at)
 	return true;
 }
 
-static bool forks_have_copies(void)
+static bool forks_have_copies(size_t offset)
 {
-	char *at = fill();
+	char *at = fill(offset);
 	int status = -1;
 
 	if (!at)
@@ -87,7 +89,18 @@ static bool forks_have_copies(void)
 	return true;
 }
 
+static bool forks_of_aligned_memory(void)
+{
+	return forks_have_copies(0);
+}
+
+static bool forks_of_other_memory(void)
+{
+	return forks_have_copies(5 * PAGE);
+}
+
 TEST(what_is_pinned_is_a_forks_own_at_once)
 {
-	CHECK(in_child(forks_have_copies) == 0);
+	CHECK(in_child(forks_of_aligned_memory) == 0);
+	CHECK(in_child(forks_of_other_memory) == 0);
 }
