@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#define CALM_US 5000u    /* after an order, before slots are made that nobody asked for */
-#define REST_US 1000000u /* ... before those that came back from their guests are too many */
+#define CALM_US 5000u   /* after an order, before slots are made that nobody asked for */
+#define REST_US 250000u /* ... before those that came back from their guests are too many */
 
 /* What the operator may ask for is what we can give: with as many again that wait for nobody yet,
  * end, or are of other daemons of this host. */
