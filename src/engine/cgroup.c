@@ -450,6 +450,7 @@ static int make_dir(struct cgroup *cg, size_t i, struct err *e)
 	return -1;
 }
 
+/* 1: it holds without us, as long as what is above the group stays as it is. */
 static int set_limit(const struct cgroup *cg, const struct cgroup_setting *row,
 		     const struct limits *lim, struct err *e)
 {
@@ -462,7 +463,7 @@ static int set_limit(const struct cgroup *cg, const struct cgroup_setting *row,
 
 	int error = errno;
 	if (row->holds_anyway && row->holds_anyway(cg, lim, error))
-		return 0;
+		return 1;
 	/* Looked for twice: doing without a limit shall not hang on one answer. */
 	if (row->need == IF_PRESENT && error == ENOENT &&
 	    SYS(faccessat, dir_fd, row->file, F_OK, 0) < 0 && errno == ENOENT)
@@ -474,14 +475,19 @@ static int set_limit(const struct cgroup *cg, const struct cgroup_setting *row,
 static int set_limits(struct cgroup *cg, unsigned controllers, const struct limits *lim,
 		      struct err *e)
 {
+	unsigned others = 0;
+
 	cg->holding &= ~controllers;
-	for (const struct cgroup_setting *row = cg->host->ops->settings; row->file; row++)
-		if ((controllers & row->controller) && set_limit(cg, row, lim, e) < 0)
+	for (const struct cgroup_setting *row = cg->host->ops->settings; row->file; row++) {
+		int set = controllers & row->controller ? set_limit(cg, row, lim, e) : 0;
+		if (set < 0)
 			return -1;
-	if (controllers == cg->host->controllers) {
-		cg->limits = *lim;
-		cg->holding = controllers;
+		others |= set ? row->controller : 0;
 	}
+	if (cg->holding == 0 && controllers == cg->host->controllers)
+		cg->limits = *lim;
+	if (memcmp(lim, &cg->limits, sizeof(*lim)) == 0)
+		cg->holding |= controllers & ~others;
 	return 0;
 }
 
@@ -811,7 +817,12 @@ bool cgroup_sockets_exceed(const struct cgroup *cg, uint64_t bytes)
 	       strtoull(text, NULL, 10) > bytes;
 }
 
-static bool is_as_new(const struct cgroup_usage *usage)
+bool cgroup_can_renew(const struct cgroup *cg)
+{
+	return cg->host->ops->resets;
+}
+
+bool cgroup_is_as_new(const struct cgroup_usage *usage)
 {
 	return usage->processes == 0 && usage->processes_peak <= 1 && usage->oom_kills == 0 &&
 	       usage->pids_refused == 0 && usage->memory_bytes <= residue_max;
@@ -823,8 +834,8 @@ bool cgroup_renew(struct cgroup *cg, const struct limits *lim, const struct cgro
 	struct cgroup_usage usage;
 	struct err ignored;
 
-	if (!host->ops->resets || (!last && cgroup_usage(&usage, cg, &ignored) < 0) ||
-	    !is_as_new(last ? last : &usage))
+	if (!cgroup_can_renew(cg) || (!last && cgroup_usage(&usage, cg, &ignored) < 0) ||
+	    !cgroup_is_as_new(last ? last : &usage))
 		return false;
 	if (memcmp(lim, &cg->limits, sizeof(*lim)) != 0)
 		cg->holding = 0;
@@ -835,9 +846,5 @@ bool cgroup_renew(struct cgroup *cg, const struct limits *lim, const struct cgro
 		    cgroup_write(dir_of(cg, row->controller), row->file, row->text) < 0 &&
 		    (row->need == ALWAYS || errno != ENOENT))
 			return false;
-	if (set_limits(cg, to_set, lim, &ignored) < 0)
-		return false;
-	cg->limits = *lim;
-	cg->holding = host->controllers;
-	return true;
+	return set_limits(cg, to_set, lim, &ignored) == 0;
 }

@@ -122,3 +122,5 @@ int cgroup_usage_alive(struct cgroup_usage *ret, struct cgroup *cg, struct err *
  * to have used in the end, or NULL.
  */
 bool cgroup_renew(struct cgroup *cg, const struct limits *lim, const struct cgroup_usage *last);
+bool cgroup_can_renew(const struct cgroup *cg); /* as far as this kernel is concerned, */
+bool cgroup_is_as_new(const struct cgroup_usage *last); /* ... and what was used and is left */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -71,6 +72,14 @@ static bool is_mostly_there(int pagemap, const struct mapping *m)
 	return there * 4 > count * 3;
 }
 
+/* No code, and not the stack, which is what we stand on. */
+static bool is_data(const struct mapping *m)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	return m->access[1] == 'w' && m->access[2] != 'x' && here - m->start >= m->end - m->start;
+}
+
 static void find_large(void)
 {
 	auto_close int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
@@ -78,8 +87,7 @@ static void find_large(void)
 
 	for (struct mapping m; pagemap >= 0 && gathered_count < GATHERED_MAX &&
 			       next_mapping(&m, maps);)
-		if (m.access[1] == 'w' && m.end - m.start >= GATHERED_MIN &&
-		    is_mostly_there(pagemap, &m))
+		if (is_data(&m) && m.end - m.start >= GATHERED_MIN && is_mostly_there(pagemap, &m))
 			gathered[gathered_count++] = m;
 	if (maps)
 		(void)fclose(maps);
@@ -107,11 +115,20 @@ static bool move_to_huge_pages(const struct mapping *m)
 	return moved;
 }
 
+/* Else somebody might write to what is being moved. */
+static bool is_one_thread(void)
+{
+	struct stat tasks;
+
+	return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3;
+}
+
 void pages_gather(void)
 {
 	size_t count = 0;
 
-	find_large();
+	if (is_one_thread())
+		find_large();
 	for (size_t i = 0; i < gathered_count; i++)
 		if (move_to_huge_pages(&gathered[i]))
 			gathered[count++] = gathered[i];

@@ -83,6 +83,13 @@ void cells_more(struct timer *t)
 		(void)!loop_set_timer(k->loop, t, CALM_US, &ignored);
 }
 
+/* Those that are in the mounts.  The rest is the guest's, or the group's. */
+static bool same_slot(const struct limits *a, const struct limits *b)
+{
+	return a->workspace_bytes == b->workspace_bytes && a->tmp_bytes == b->tmp_bytes &&
+	       a->files == b->files;
+}
+
 static void end_ahead(struct cell *cell)
 {
 	cell->is_ahead = false;
@@ -90,17 +97,31 @@ static void end_ahead(struct cell *cell)
 	cell_kill(cell);
 }
 
+/* One that is not like those that were asked for last, or one too many. */
+static struct cell *find_surplus(const struct nest *nest)
+{
+	struct cell *found = NULL;
+
+	for (struct cell *cell = nest->cells; cell; cell = cell->next) {
+		if (!cell->is_ahead || !cell->has_slot)
+			continue;
+		if (!same_slot(&cell->limits, &nest->usual.limits))
+			return cell;
+		found = cell;
+	}
+	return nest->ahead > NEST_AHEAD ? found : NULL;
+}
+
 void cells_fewer(struct timer *t)
 {
 	struct nest *nest = holder_of(t, struct nest, fewer);
-	struct cell *cell = nest->ahead > NEST_AHEAD ? nest->cells : NULL;
+	struct cell *cell = find_surplus(nest);
 	struct err ignored;
 
-	while (cell && !(cell->is_ahead && cell->has_slot))
-		cell = cell->next;
 	if (!cell)
 		return;
 	end_ahead(cell);
+	cells_replenish(nest);
 	(void)!loop_set_timer(nest->keeper->loop, t, CALM_US, &ignored);
 }
 
@@ -110,13 +131,6 @@ void cells_replenish(struct nest *nest)
 
 	(void)!loop_set_timer(nest->keeper->loop, &nest->more, CALM_US, &ignored);
 	(void)!loop_set_timer(nest->keeper->loop, &nest->fewer, REST_US, &ignored);
-}
-
-/* Those that are in the mounts.  The rest is the guest's, or the group's. */
-static bool same_slot(const struct limits *a, const struct limits *b)
-{
-	return a->workspace_bytes == b->workspace_bytes && a->tmp_bytes == b->tmp_bytes &&
-	       a->files == b->files;
 }
 
 static bool fits(const struct cell *cell, const struct wire_arm *arm)

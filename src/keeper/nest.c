@@ -565,12 +565,17 @@ static void got_zygote(struct nest *nest, const struct order_reply *reply, int p
 }
 
 /* A kernel that does not let us is not asked again. */
+static bool is_refusal(const struct err *e)
+{
+	return e->sys == EPERM || e->sys == EACCES || e->sys == EROFS || e->sys == ENOENT;
+}
+
 static void got_renewed(struct nest *nest, struct order_reply *reply, int workspace)
 {
 	struct cell *cell = cell_of(nest, reply->id);
 
 	err_mend(&reply->err);
-	if (workspace < 0 && reply->err.code == ERR_SYS && !nest->renews_none) {
+	if (workspace < 0 && is_refusal(&reply->err) && !nest->renews_none) {
 		keeper_say(SAY_WARN, "%s: each sandbox is made anew: %s", nest->environment->name,
 			   reply->err.msg);
 		nest->renews_none = true;

@@ -14,7 +14,8 @@
 
 bool cell_is_reusable(const struct cell *cell)
 {
-	return cell->cgroup && !cell->first_cgroup && !cell->bare && cell->lineage.count == 1 &&
+	return cell->cgroup && cgroup_can_renew(cell->cgroup) && !cell->first_cgroup &&
+	       !cell->bare && cell->lease.own_uids && cell->lineage.count == 1 &&
 	       !(cell->flags & (WIRE_KEEP | WIRE_LIVE | WIRE_READ_ONLY)) &&
 	       !cell->nest->renews_none;
 }
@@ -22,7 +23,8 @@ bool cell_is_reusable(const struct cell *cell)
 static bool is_vacant(const struct cell *cell)
 {
 	return cell_is_reusable(cell) && cell->state == CELL_ARMED && !cell->below &&
-	       !cell->branches && !cell->has_overdrawn && cell->nest->ahead < NEST_VACANT_MAX;
+	       !cell->branches && !cell->is_guarded && !cell->has_overdrawn &&
+	       cell->nest->ahead < NEST_VACANT_MAX;
 }
 
 bool cell_can_vacate(const struct cell *cell)
@@ -64,11 +66,14 @@ bool cell_vacate(struct cell *cell)
 	struct keeper *k = cell->keeper;
 	struct err e;
 
-	if (!is_vacant(cell) || cell->end.lost)
+	/* Of a guest that ends by itself the server may be reading what it used. */
+	if (!is_vacant(cell) || !cell->end.killed || cell->end.lost)
 		return false;
-	if (!cell_fill_usage(cell) || !cgroup_renew(cell->cgroup, &cell->limits, &cell->end.usage))
+	if (!cell_fill_usage(cell) || !cgroup_is_as_new(&cell->end.usage))
 		return false;
 	cell->is_counted = true;
+	if (!cgroup_renew(cell->cgroup, &cell->limits, &cell->end.usage))
+		return false;
 	uint32_t id = cells_number_ahead(k);
 	if (box_order_renewal(cell->box, cell->nest->stem, id, &cell->limits, &e) < 0) {
 		(void)nest_unheard(cell->nest, 0, &e);

@@ -1,4 +1,5 @@
 """How a warm guest says that it is done (guest/go.h) shows nowhere, whatever the program did to stderr."""
+import concurrent.futures
 import unittest
 
 from chaos import Daemon, run_of
@@ -64,3 +65,16 @@ class Word(unittest.TestCase):
         result = self.run_it("import os, time\nif os.fork() == 0:\n    time.sleep(20)\n    os._exit(0)")
         self.assertEqual(result["exit_code"], 0)
         self.assertLess(result["wall_ms"], 10000)
+
+    def test_what_it_used_is_told_when_it_dies_right_after(self):
+        """Its group may be another's as soon as it is dead."""
+        code = """
+import random, signal, time
+end = time.process_time() + 0.02
+while time.process_time() < end:
+    pass
+signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0003, 0.002))
+"""
+        with concurrent.futures.ThreadPoolExecutor(16) as crowd:
+            for result in crowd.map(lambda _: self.run_it(code), range(400)):
+                self.assertGreaterEqual(result["cpu_ms"], 15, result)

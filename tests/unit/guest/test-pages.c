@@ -101,6 +101,27 @@ static bool forks_of_other_memory(void)
 	return forks_have_copies(5 * PAGE);
 }
 
+static size_t descend(size_t bytes)
+{
+	volatile char frame[8192];
+
+	frame[0] = (char)bytes;
+	return bytes <= sizeof(frame) ? 1 : descend(bytes - sizeof(frame)) + (frame[0] == frame[0]);
+}
+
+static bool stack_grows(void)
+{
+	if (descend(512 << 10) == 0)
+		return false;
+	pages_gather();
+	return descend(4 << 20) > 0;
+}
+
+TEST(a_stack_that_was_deep_grows_on)
+{
+	CHECK(in_child(stack_grows) == 0);
+}
+
 TEST(what_is_pinned_is_a_forks_own_at_once)
 {
 	CHECK(in_child(forks_of_aligned_memory) == 0);
