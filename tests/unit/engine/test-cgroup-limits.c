@@ -10,6 +10,17 @@
 
 DEFINE_CLEANUP(struct cgroup_host *, cgroup_host_free)
 
+static int find_host(struct cgroup_host **host, struct ids *ids, struct lease *lease,
+		     struct err *e)
+{
+	if (cgroup_find(host, NULL, e) < 0 || ids_open(ids, 0, e) < 0 ||
+	    ids_lease(lease, ids, e) < 0)
+		return -1;
+	if (cgroup_version(*host) == CGROUP_NONE)
+		return err_set(e, ERR_HOST, "%s", cgroup_why(*host));
+	return 0;
+}
+
 static int directory(const struct cgroup *cg, unsigned controller)
 {
 	for (size_t i = 0; i < cg->host->tree_count; i++)
@@ -45,11 +56,8 @@ TEST(limits_that_cannot_be_set_are_an_error)
 	struct err e;
 
 	limits_default(&limits);
-	if (cgroup_find(&host, NULL, &e) < 0 || ids_open(&ids, 0, &e) < 0 ||
-	    ids_lease(&lease, &ids, &e) < 0)
+	if (find_host(&host, &ids, &lease, &e) < 0)
 		SKIP(e.msg);
-	if (cgroup_version(host) == CGROUP_NONE)
-		SKIP(cgroup_why(host));
 	CHECK(cgroup_create(&cg, host, lease.index, "", &limits, &e) == 0);
 	limits.memory_bytes *= 2;
 	CHECK(cgroup_set_memory(cg, &limits, &e) == 0);
@@ -70,11 +78,8 @@ TEST(a_group_that_is_used_again_has_the_limits_that_are_asked_for)
 	struct err e;
 
 	limits_default(&limits);
-	if (cgroup_find(&host, NULL, &e) < 0 || ids_open(&ids, 0, &e) < 0 ||
-	    ids_lease(&lease, &ids, &e) < 0)
+	if (find_host(&host, &ids, &lease, &e) < 0)
 		SKIP(e.msg);
-	if (cgroup_version(host) == CGROUP_NONE)
-		SKIP(cgroup_why(host));
 	CHECK(cgroup_create(&cg, host, lease.index, "", &limits, &e) == 0);
 	first = read_limits(cg);
 	more = limits;
