@@ -105,8 +105,8 @@ static size_t descend(size_t bytes)
 {
 	volatile char frame[8192];
 
-	frame[0] = (char)bytes;
-	return bytes <= sizeof(frame) ? 1 : descend(bytes - sizeof(frame)) + (frame[0] == frame[0]);
+	frame[0] = 1;
+	return bytes <= sizeof(frame) ? 1 : descend(bytes - sizeof(frame)) + (size_t)frame[0];
 }
 
 static bool stack_grows(void)
