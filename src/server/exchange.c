@@ -1,28 +1,21 @@
 /*
- * exchange - one request, from its head to the last byte of its answer.
+ * exchange - one request, from its head to the end of its answer.
  *
- * The daemon calls exchange_on_request() with the head, then with each piece of the
- * body, then without any: there the handler has its turn.  An answer that is not
- * there yet suspends the connection; whoever has it resumes it, and the daemon
- * calls once more.  A suspended connection is not looked at by the daemon, so we watch
- * its socket ourselves for a client that goes, if the answer takes longer than a moment.
+ * Its connection hands over the head, then each piece of the body, then it has its turn: there the
+ * handler is called.  Its answer is made in answer.c.
  */
 #include "server/http_impl.h"
 
-#include "base/json.h"
 #include "server/id.h"
-#include "server/manner.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/epoll.h>
 
-enum { STREAM_BLOCK = 16 << 10, DOWNLOAD_BLOCK = 64 << 10, PATIENCE_US = 3000 };
+enum { FIELDS_MAX = 64 << 10 };
 
-/* ---- while nobody reads the socket ------------------------------------------------------ */
+/* ---- a client that goes ----------------------------------------------------------------- */
 
 static void tell_gone(struct exchange *x)
 {
@@ -45,29 +38,16 @@ void exchange_keep(struct exchange *x, struct witness *w)
 
 static void exchange_free(struct exchange *x);
 
-/* The answer is over, and so is an exchange that had nobody else to answer. */
-static void tell_done(struct exchange *x, bool is_whole)
+void exchange_done(struct exchange *x, bool is_whole)
 {
 	struct witness *w = take_ptr(&x->witness);
 
 	if (w)
 		w->on_done(w, is_whole);
-	if (x->is_alone) {
+	if (!x->conn) {
 		TAILQ_REMOVE(&x->http->alone, x, link);
 		exchange_free(x);
 	}
-}
-
-static void tell_answer(struct exchange *x, unsigned status, const char *type)
-{
-	if (x->witness)
-		x->witness->on_answer(x->witness, status, type);
-}
-
-static void tell_more(struct exchange *x, const char *bytes, size_t len)
-{
-	if (x->witness && len)
-		x->witness->on_more(x->witness, bytes, len);
 }
 
 void exchange_abandon(struct exchange *x, const struct failure *f)
@@ -78,7 +58,7 @@ void exchange_abandon(struct exchange *x, const struct failure *f)
 	if (on_gone)
 		on_gone(x->on_gone_arg);
 	w->on_done(w, false);
-	if (x->is_alone || x->response || x->is_answered) /* or it is a stream, and has begun */
+	if (!x->conn || x->is_answered) /* or it is a stream, and has begun */
 		exchange_break(x);
 	else
 		exchange_fail(x, f);
@@ -90,76 +70,31 @@ void exchange_forget(struct exchange *x)
 
 	if (on_gone)
 		on_gone(x->on_gone_arg);
-	tell_done(x, false);
+	exchange_done(x, false);
 }
 
-static void stop_looking(struct exchange *x)
+void exchange_resume(struct exchange *x)
 {
-	loop_cancel_timer(x->http->loop, &x->patience);
-	loop_unwatch(x->http->loop, &x->hangup);
-}
-
-static void resume(struct exchange *x)
-{
-	if (!x->is_suspended)
+	if (!x->conn)
 		return;
-	x->is_suspended = false;
-	stop_looking(x);
-	if (x->is_taking)
+	if (x->is_held)
+		loop_cancel_timer(x->http->loop, &x->patience);
+	x->is_held = false;
+	if (x->is_paused)
 		conn_allow_bytes(x->conn, TAKE_STEP);
-	MHD_resume_connection(x->mhd);
-	http_poke(x->http);
+	x->is_paused = false;
+	conn_poke(x->conn);
 }
 
 void exchange_cut(struct exchange *x)
 {
 	tell_gone(x);
-	resume(x);
-}
-
-static void on_hangup(struct watch *w, uint32_t events)
-{
-	(void)events;
-	exchange_cut(holder_of(w, struct exchange, hangup));
-}
-
-static void look_for_hangup(struct exchange *x)
-{
-	struct err ignored;
-	/* A unix socket tells a client that is gone from one that has merely said all; TCP
-	 * does not, and there nobody half-closes and waits. */
-	uint32_t events = x->conn->is_tcp ? EPOLLRDHUP : 0;
-
-	x->hangup = (struct watch){ .fd = x->conn->fd, .on_ready = on_hangup };
-	(void)!loop_watch(x->http->loop, &x->hangup, events, &ignored);
-}
-
-static void on_patience(struct timer *t)
-{
-	struct exchange *x = holder_of(t, struct exchange, patience);
-
-	if (x->response)
-		resume(x); /* the beginning of a stream: no more of it came so soon */
-	else
-		look_for_hangup(x);
-}
-
-/* Only to be called from within a callback of the daemon. */
-static void suspend(struct exchange *x)
-{
-	struct err ignored;
-
-	conn_wait(x->conn);
-	x->patience.on_due = on_patience;
-	if (loop_set_timer(x->http->loop, &x->patience, PATIENCE_US, &ignored) < 0)
-		look_for_hangup(x);
-	x->is_suspended = true;
-	MHD_suspend_connection(x->mhd);
+	exchange_resume(x);
 }
 
 /* ---- the room that an answer takes ------------------------------------------------------ */
 
-static struct room_part *room_of(const struct exchange *x)
+struct room_part *exchange_room(const struct exchange *x)
 {
 	return &x->access.tenant->share.room;
 }
@@ -199,25 +134,21 @@ static void refuse_length(struct exchange *x)
 		exchange_refuse(x, 413, ERR_LIMIT, "no body is taken here");
 }
 
-static enum MHD_Result answer(struct exchange *x);
-
-static struct exchange *exchange_create(struct http *http, struct MHD_Connection *mhd)
+static struct exchange *exchange_create(struct conn *conn)
 {
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct http *http = conn->http;
 	struct exchange *x = malloc(sizeof(*x));
 
 	if (!x)
 		return NULL;
 	*x = (struct exchange){
 		.http = http,
-		.conn = info->socket_context,
-		.mhd = mhd,
+		.conn = conn,
 		.access.tenant = http->options.tenants->local,
 		.discard_max = DISCARD_MAX,
+		.fields = BUF_INIT(FIELDS_MAX),
 		.begin_us = loop_now(),
 	};
-	x->conn->is_busy = true;
 	TAILQ_INSERT_TAIL(&http->exchanges, x, link);
 	http->state.exchanges++;
 	http->state.requests++;
@@ -246,86 +177,122 @@ static void begin_taking(struct exchange *x)
 	x->match.route->handle(x, x->http->options.arg);
 }
 
-/* The beginning of it. */
-static void note_text(char *ret, size_t size, const char *text)
+/* Whether there is another request after this one. */
+static bool is_last(const struct exchange *x, const struct http1_head *head)
 {
-	*(char *)mempcpy(ret, text, strnlen(text, size - 1)) = '\0';
+	static const struct span close = { "close", 5 }, keep = { "keep-alive", 10 };
+
+	return http1_lists(head, "Connection", close) ||
+	       (x->is_old && !http1_lists(head, "Connection", keep));
 }
 
-static enum MHD_Result begin(struct http *http, struct MHD_Connection *mhd, const char *url,
-			     const char *method, void **state)
+/* What there is no request in: we do not know who asks for what, nor where the next one begins. */
+static void refuse_head(struct exchange *x, const char *bytes, ssize_t end, int status,
+			const struct err *e)
 {
-	struct head head = { 0 };
-	struct exchange *x = exchange_create(http, mhd);
-	struct err ignored;
+	const char tls_hello = 0x16;
+	bool is_line = memchr(bytes, '\n', x->conn->len) != NULL;
 
-	if (!x)
-		return MHD_NO;
-	*state = x;
-	x->is_head = strcmp(method, "HEAD") == 0;
-	note_text(x->method, sizeof(x->method), method);
-	note_text(x->path, sizeof(x->path), url);
-	if (name_request(x, exchange_header(x, "X-Request-Id"), &ignored) < 0)
-		return MHD_NO;
-	head_read(&head, mhd);
-	if (head.trace)
-		(void)trace_parse(&x->trace, head.trace);
-	route_find(&x->match, http->options.routes, method, url);
-	head_check(x, &head, method, url);
-
-	/* The daemon has refused what is no number. */
-	uint64_t announced = head.length ? strtoull(head.length, NULL, 10) : 0;
-	if (!x->is_refused && announced > x->match.route->body_max)
-		refuse_length(x);
-	size_t max = x->match.route ? x->match.route->body_max : 0;
-	bool is_bad = x->is_refused && x->failure.status == 400;
-	x->body = (struct buf)BUF_INIT(max);
-	x->conn->owes_body = announced > 0 || head.encoding;
-	if (!x->is_refused && x->match.route && x->match.route->streams)
-		begin_taking(x);
+	x->is_hasty = true;
+	x->conn->body = (struct http1_body){ .is_over = false };
+	if (end == 0)
+		exchange_refuse(x, is_line ? 431 : 414, ERR_LIMIT, "more than %d KiB of %s",
+				HEAD_MAX >> 10, is_line ? "headers" : "address");
+	else if (end < 0)
+		exchange_refuse(x, 400, ERR_INVALID, "that is no HTTP request");
 	else
-		conn_allow_bytes(x->conn, x->is_refused ? DISCARD_MAX
-					  : announced   ? announced
-							: max);
+		exchange_refuse(x, (unsigned)status, e->code, "%s", e->msg);
+	if (end < 0 && bytes[0] == tls_hello)
+		x->failure.hint = "this address speaks http://, not https://";
+}
 
+/* What is said before the body, and whether more is listened to. */
+static void open_up(struct exchange *x, const struct http1_head *head)
+{
+	struct conn *conn = x->conn;
+	struct head said;
+
+	bool is_clear = http1_body_of(&conn->body, head);
+	head_read(&said, x);
+	if (said.trace)
+		(void)trace_parse(&x->trace, said.trace);
+	conn->is_last = is_last(x, head);
+	if (x->url[0] == '/')
+		route_find(&x->match, x->http->options.routes, x->method, x->url);
+	head_check(x, &said);
+	if (!is_clear) {
+		exchange_refuse(x, 400, ERR_INVALID, "the length of the body is not clear");
+		conn->body = (struct http1_body){ .is_over = false };
+	}
+
+	size_t max = x->match.route ? x->match.route->body_max : 0;
+	bool is_known = conn->body.kind == BODY_LENGTH;
+	uint64_t announced = is_known ? conn->body.left : 0;
+	if (!x->is_refused && announced > max)
+		refuse_length(x);
 	/* Who asks first, or would send more than we care to throw away, is told at once; the
 	 * connection ends with that.  Others find their answer after their body. */
-	if (x->is_refused && (head.expects || announced > DISCARD_MAX || is_bad))
-		return answer(x);
-	return MHD_YES;
+	x->is_asking = said.expects && !x->is_old && !conn->body.is_over;
+	x->is_hasty = x->is_refused &&
+		      (x->is_asking || announced > DISCARD_MAX || x->failure.status == 400);
+	x->body = (struct buf)BUF_INIT(max);
+	if (!x->is_refused && x->match.route->streams)
+		begin_taking(x);
+	else
+		conn_allow_bytes(conn, x->is_refused ? DISCARD_MAX : is_known ? announced : max);
+}
+
+struct exchange *exchange_begin(struct conn *conn, ssize_t end)
+{
+	const char *bytes = conn->in + conn->at;
+	struct exchange *x = exchange_create(conn);
+	struct http1_head head;
+	struct err e;
+	int status = 0;
+
+	if (!x)
+		return NULL;
+	bool is_read = end > 0 && http1_read(&head, bytes, (size_t)end, &status, &e) == 0;
+	bool is_there = end <= 0 || target_take(x, bytes, (size_t)end, &head);
+	if (!is_there || name_request(x, exchange_header(x, "X-Request-Id"), &e) < 0) {
+		exchange_end(x, true);
+		return NULL;
+	}
+	if (is_read)
+		open_up(x, &head);
+	else
+		refuse_head(x, bytes, end, status, &e);
+	return x;
 }
 
 /* ---- the body -------------------------------------------------------------------------- */
 
-static enum MHD_Result discard(struct exchange *x, size_t len)
+static ssize_t discard(struct exchange *x, size_t len)
 {
 	x->discarded += len;
 	if (x->is_taking && x->discarded % TAKE_STEP < len)
 		conn_allow_bytes(x->conn, TAKE_STEP);
-	return x->discarded <= x->discard_max ? MHD_YES : MHD_NO;
+	return x->discarded <= x->discard_max ? (ssize_t)len : -1;
 }
 
-/* A piece for the handler; what it does not take now the daemon keeps, and the socket behind it. */
-static enum MHD_Result hand_over(struct exchange *x, const char *bytes, size_t *len)
+/* A piece for the handler; what it does not take now stays where it is, and what is behind it. */
+static ssize_t hand_over(struct exchange *x, const char *bytes, size_t len)
 {
-	size_t taken = x->sink.on_body ? x->sink.on_body(bytes, *len, x->sink.arg) : 0;
+	size_t taken = x->sink.on_body ? x->sink.on_body(bytes, len, x->sink.arg) : 0;
 
 	if (x->is_gone)
-		return MHD_NO;
-	if (x->is_refused) {
-		taken = *len;
-		*len = 0;
-		return discard(x, taken);
-	}
-	*len -= taken;
+		return -1;
+	if (x->is_refused)
+		return discard(x, len);
 	x->taken += taken;
-	if (*len > 0) {
-		suspend(x);
+	if (taken < len) {
+		x->is_paused = true;
+		conn_wait(x->conn);
 	} else if (x->taken >= x->allowed) {
 		x->allowed = x->taken + TAKE_STEP;
 		conn_allow_bytes(x->conn, TAKE_STEP);
 	}
-	return MHD_YES;
+	return (ssize_t)taken;
 }
 
 void exchange_take(struct exchange *x, const struct body_events *events)
@@ -334,7 +301,7 @@ void exchange_take(struct exchange *x, const struct body_events *events)
 	/* Whoever sends much wants to know why it was for nothing. */
 	x->discard_max = exchange_announced(x) < 0 ? DISCARD_UNKNOWN_MAX : UINT64_MAX;
 	if (x->is_taking)
-		resume(x);
+		exchange_resume(x);
 	else
 		x->sink.on_end(x->sink.arg);
 }
@@ -342,7 +309,7 @@ void exchange_take(struct exchange *x, const struct body_events *events)
 void exchange_more(struct exchange *x)
 {
 	if (x->is_taking)
-		resume(x);
+		exchange_resume(x);
 }
 
 /* Where there are several tenants none has more than is left for the others: a body may take its
@@ -360,7 +327,7 @@ static bool has_room(const struct exchange *x, size_t len)
 	       tenant->bodies + len <= left - len;
 }
 
-static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t len)
+static ssize_t take_body(struct exchange *x, const char *bytes, size_t len)
 {
 	struct http *http = x->http;
 
@@ -368,7 +335,7 @@ static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t l
 		return discard(x, len);
 	if (!has_room(x, len)) {
 		exchange_refuse(x, 503, ERR_BUSY, "too many large requests at once");
-		return MHD_YES;
+		return (ssize_t)len;
 	}
 	http->bodies += len;
 	x->access.tenant->bodies += len;
@@ -378,82 +345,60 @@ static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t l
 		exchange_refuse(x, 503, ERR_BUSY, "no memory for the body");
 	else if (x->body.dropped)
 		refuse_length(x);
-	return MHD_YES;
+	return (ssize_t)len;
 }
 
-/* ---- the answer ------------------------------------------------------------------------ */
-
-static enum MHD_Result answer(struct exchange *x)
+ssize_t exchange_feed(struct exchange *x, const char *bytes, size_t len)
 {
-	bool is_new = !x->is_handled;
+	ssize_t taken = x->is_taking && !x->is_refused ? hand_over(x, bytes, len)
+						       : take_body(x, bytes, len);
 
-	if (x->is_gone)
-		return MHD_NO;
-	if (is_new) {
-		bool was_taking = x->is_taking;
-		x->is_handled = true;
-		x->is_taking = false;
-		x->conn->owes_body = false;
-		conn_wait(x->conn);
-		if (x->is_refused) {
-			x->http->state.refused++;
-			exchange_fail(x, &x->failure);
-		} else if (!was_taking) {
-			x->match.route->handle(x, x->http->options.arg);
-		} else if (x->sink.on_end) {
-			x->sink.on_end(x->sink.arg);
-		}
-	}
-	if (x->is_gone)
-		return MHD_NO;
-	/* The beginning of a stream waits a moment for more: of a short program that is all. */
-	if (!x->response || (is_new && x->is_stream && !x->is_finished)) {
-		suspend(x);
-		return MHD_YES;
-	}
-	conn_allow_bytes(x->conn, x->length);
-	enum MHD_Result queued = MHD_queue_response(x->mhd, x->status, x->response);
-	x->is_answered = queued == MHD_YES;
-	MHD_destroy_response(take_ptr(&x->response));
-	return queued;
-}
-
-enum MHD_Result exchange_on_request(void *http, struct MHD_Connection *mhd, const char *url,
-				    const char *method, const char *version, const char *bytes,
-				    size_t *len, void **state)
-{
-	struct exchange *x = *state;
-
-	(void)version;
-	if (!x)
-		return begin(http, mhd, url, method, state);
-	if (x->is_gone) /* and with it whoever took the body */
-		return MHD_NO;
-	size_t offered = *len;
-	if (offered == 0)
-		return answer(x);
-	enum MHD_Result taken = MHD_YES;
-	if (x->is_taking && !x->is_refused) {
-		taken = hand_over(x, bytes, len);
-	} else {
-		taken = take_body(x, bytes, *len);
-		*len = 0;
-	}
-	x->bytes_in += offered - *len;
+	if (taken > 0)
+		x->bytes_in += (size_t)taken;
 	return taken;
+}
+
+void exchange_spoil(struct exchange *x)
+{
+	void (*on_gone)(void *) = take_ptr(&x->on_gone);
+
+	if (on_gone) /* it had been given what came before */
+		on_gone(x->on_gone_arg);
+	x->is_hasty = true;
+	if (!x->is_refused)
+		exchange_refuse(x, 400, ERR_INVALID, "the chunks of the body are none");
+}
+
+/* ---- the end of it --------------------------------------------------------------------- */
+
+void exchange_turn(struct exchange *x)
+{
+	bool was_taking = x->is_taking;
+
+	x->is_taking = x->is_paused = false;
+	x->is_handled = true;
+	conn_wait(x->conn);
+	if (x->is_refused) {
+		x->http->state.refused++;
+		exchange_fail(x, &x->failure);
+	} else if (!was_taking) {
+		x->match.route->handle(x, x->http->options.arg);
+	} else if (x->sink.on_end) {
+		x->sink.on_end(x->sink.arg);
+	}
 }
 
 static void exchange_free(struct exchange *x)
 {
 	give_back(x);
-	if (x->response)
-		MHD_destroy_response(x->response);
 	buf_done(&x->body);
+	buf_done(&x->fields);
 	buf_done(&x->pending);
+	free(x->text);
 	free(x);
 }
 
-static void tell_end(const struct exchange *x, enum MHD_RequestTerminationCode why)
+static void tell_end(const struct exchange *x, bool is_cut)
 {
 	const struct http_options *o = &x->http->options;
 	const struct exchange_end end = {
@@ -463,8 +408,8 @@ static void tell_end(const struct exchange *x, enum MHD_RequestTerminationCode w
 		.request_id = x->request_id,
 		.tenant = x->access.tenant,
 		.trace = &x->trace,
-		.status = x->is_answered ? x->status : 0,
-		.is_cut = why != MHD_REQUEST_TERMINATED_COMPLETED_OK,
+		.status = x->is_begun ? x->status : 0,
+		.is_cut = is_cut,
 		.refused = x->refused,
 		.us = loop_now() - x->begin_us,
 		.bytes_in = x->bytes_in,
@@ -475,33 +420,22 @@ static void tell_end(const struct exchange *x, enum MHD_RequestTerminationCode w
 		o->on_end(&end, o->arg);
 }
 
-void exchange_on_completed(void *arg, struct MHD_Connection *mhd, void **state,
-			   enum MHD_RequestTerminationCode why)
+void exchange_end(struct exchange *x, bool is_cut)
 {
-	struct exchange *x = *state;
-	struct http *http = arg;
+	struct http *http = x->http;
 
-	(void)mhd;
-	if (!x)
-		return;
-	*state = NULL;
 	tell_gone(x);
-	tell_end(x, why);
-	stop_looking(x);
-	room_give(room_of(x), &x->held, UINT64_MAX);
+	tell_end(x, is_cut);
+	loop_cancel_timer(http->loop, &x->patience);
+	upgrade_end(x);
+	room_give(exchange_room(x), &x->held, UINT64_MAX);
 	TAILQ_REMOVE(&http->exchanges, x, link);
 	http->state.exchanges--;
-	x->conn->is_busy = x->conn->owes_body = false;
-	x->conn->is_garbled = false;
-	conn_allow(x->conn, http->options.idle_ms);
-	if (!x->witness) {
-		exchange_free(x);
-		return;
-	}
-	x->is_alone = true;
-	x->mhd = NULL;
 	x->conn = NULL;
-	TAILQ_INSERT_TAIL(&http->alone, x, link);
+	if (x->witness)
+		TAILQ_INSERT_TAIL(&http->alone, x, link);
+	else
+		exchange_free(x);
 }
 
 /* ---- for handlers ---------------------------------------------------------------------- */
@@ -544,12 +478,18 @@ const char *exchange_body(const struct exchange *x, size_t *ret_len)
 
 const char *exchange_header(const struct exchange *x, const char *name)
 {
-	return x->mhd ? MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, name) : NULL;
+	for (size_t i = 0; i < x->header_count; i++)
+		if (strcasecmp(x->headers[i].name, name) == 0)
+			return x->headers[i].value;
+	return NULL;
 }
 
 const char *exchange_query(const struct exchange *x, const char *name)
 {
-	return x->mhd ? MHD_lookup_connection_value(x->mhd, MHD_GET_ARGUMENT_KIND, name) : NULL;
+	for (size_t i = 0; i < x->argument_count; i++)
+		if (strcmp(x->arguments[i].name, name) == 0)
+			return x->arguments[i].value;
+	return NULL;
 }
 
 const char *exchange_type(const struct exchange *x)
@@ -623,270 +563,4 @@ void exchange_on_gone(struct exchange *x, void (*on_gone)(void *arg), void *arg)
 {
 	x->on_gone = on_gone;
 	x->on_gone_arg = arg;
-}
-
-static bool add_header(struct MHD_Response *response, const char *name, const char *value)
-{
-	return MHD_add_response_header(response, name, value) == MHD_YES;
-}
-
-static bool add_manners(const struct manner *manner, struct MHD_Response *response)
-{
-	for (size_t i = 0; manner && manner->headers && manner->headers[i][0]; i++)
-		if (!add_header(response, manner->headers[i][0], manner->headers[i][1]))
-			return false;
-	return true;
-}
-
-void exchange_add_header(struct exchange *x, const char *name, const char *value)
-{
-	struct extra_header *h = &x->extra[x->extra_count];
-
-	assert(x->extra_count < EXTRA_HEADERS_MAX);
-	(void)snprintf(h->name, sizeof(h->name), "%s", name);
-	(void)snprintf(h->value, sizeof(h->value), "%s", value);
-	x->extra_count++;
-}
-
-static bool add_extra(const struct exchange *x, struct MHD_Response *response)
-{
-	for (size_t i = 0; i < x->extra_count; i++)
-		if (!add_header(response, x->extra[i].name, x->extra[i].value))
-			return false;
-	if (x->trace.text[0] && !add_header(response, "traceparent", x->trace.text))
-		return false;
-	return add_header(response, "X-Request-Id", x->request_id);
-}
-
-/* A response that could not be made ends the connection. */
-static void respond(struct exchange *x, unsigned status, const char *type,
-		    struct MHD_Response *response)
-{
-	x->status = status;
-	x->response = response;
-	if (!response || !add_header(response, "Content-Type", type) ||
-	    !add_header(response, "Cache-Control", x->cache ? x->cache : "no-store") ||
-	    !add_header(response, "X-Content-Type-Options", "nosniff") ||
-	    !add_manners(x->match.manner, response) || !add_extra(x, response) ||
-	    (x->http->is_draining && !add_header(response, "Connection", "close")))
-		x->is_gone = true;
-	resume(x);
-}
-
-static struct MHD_Response *response_of(struct exchange *x, struct buf *json)
-{
-	char *bytes = take_ptr(&json->data);
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer(json->len, bytes, MHD_RESPMEM_MUST_FREE);
-
-	if (!response)
-		free(bytes);
-	x->length = x->bytes_out = json->len;
-	*json = (struct buf)BUF_INIT(json->max);
-	return response;
-}
-
-static void write_failure(struct buf *text, const struct exchange *x, const struct failure *f)
-{
-	struct json j = { .out = text };
-
-	json_open(&j, NULL, '{');
-	if (x->match.manner && x->match.manner->write_failure)
-		x->match.manner->write_failure(&j, f);
-	else
-		failure_json(&j, "error", f);
-	json_close(&j);
-	buf_add_char(text, '\n');
-}
-
-static void respond_failure(struct exchange *x, const struct failure *f, struct buf *text)
-{
-	struct MHD_Response *response = response_of(x, text);
-	char seconds[16];
-
-	x->refused = f->err.code;
-	if (response && f->allow[0])
-		(void)add_header(response, "Allow", f->allow);
-	if (response && f->challenge)
-		(void)add_header(response, "WWW-Authenticate", f->challenge);
-	(void)snprintf(seconds, sizeof(seconds), "%u", f->retry_after ? f->retry_after : 1);
-	if (response && f->err.code == ERR_BUSY)
-		(void)add_header(response, "Retry-After", seconds);
-	respond(x, failure_status(f), "application/json", response);
-}
-
-/* Whoever keeps a copy has it; but its client has others that it does not read. */
-static void respond_crowded(struct exchange *x)
-{
-	auto_buf struct buf text = BUF_INIT(8192);
-	struct failure f = { .status = 503, .hint = "read the answers that are there already" };
-
-	(void)err_set(&f.err, ERR_BUSY, "too many large answers at once");
-	write_failure(&text, x, &f);
-	respond_failure(x, &f, &text);
-}
-
-void exchange_reply_text(struct exchange *x, unsigned status, const char *type, struct buf *text)
-{
-	x->on_gone = NULL;
-	tell_answer(x, status, type);
-	tell_more(x, buf_str(text), text->len);
-	if (!x->is_alone && room_take(room_of(x), ROOM_ANSWER, &x->held, text->len))
-		respond(x, status, type, response_of(x, text));
-	else if (!x->is_alone)
-		respond_crowded(x);
-	buf_done(text);
-	tell_done(x, true);
-}
-
-void exchange_reply(struct exchange *x, unsigned status, struct buf *json)
-{
-	exchange_reply_text(x, status, "application/json", json);
-}
-
-static void fail_now(struct exchange *x, const struct failure *f)
-{
-	auto_buf struct buf text = BUF_INIT(8192);
-
-	write_failure(&text, x, f);
-	x->on_gone = NULL;
-	tell_answer(x, failure_status(f), "application/json");
-	tell_more(x, buf_str(&text), text.len);
-	if (!x->is_alone)
-		respond_failure(x, f, &text);
-	tell_done(x, true);
-}
-
-void exchange_fail(struct exchange *x, const struct failure *f)
-{
-	if (x->is_taking) { /* after the body */
-		x->is_refused = true;
-		x->failure = *f;
-		x->on_gone = NULL;
-		resume(x);
-		return;
-	}
-	fail_now(x, f);
-}
-
-void exchange_respond_bare(struct exchange *x, unsigned status, struct MHD_Response *response)
-{
-	x->status = status;
-	x->response = response;
-	if (!response || !add_extra(x, response))
-		x->is_gone = true;
-	resume(x);
-}
-
-/* ---- streams --------------------------------------------------------------------------- */
-
-/* The daemon can take more.  What was taken before has reached the kernel. */
-static ssize_t take_pending(void *arg, uint64_t at, char *to, size_t room)
-{
-	struct exchange *x = arg;
-
-	(void)at;
-	if (x->on_want && !x->is_gone && !x->is_finished && x->sent == x->pending.len)
-		x->on_want(x->on_want_arg);
-	if (x->is_gone)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
-	size_t left = x->pending.len - x->sent;
-	if (left == 0 && x->is_finished)
-		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (left == 0) {
-		suspend(x);
-		return 0;
-	}
-	if (left > room)
-		left = room;
-	memcpy(to, x->pending.data + x->sent, left);
-	x->sent += left;
-	x->bytes_out += left;
-	room_give(room_of(x), &x->held, left);
-	if (x->sent == x->pending.len) {
-		x->sent = 0;
-		if (x->pending.cap > ROOM_SMALL)
-			buf_done(&x->pending);
-		else
-			buf_reset(&x->pending);
-	}
-	conn_allow_bytes(x->conn, left);
-	return (ssize_t)left;
-}
-
-void exchange_stream(struct exchange *x, const char *type)
-{
-	x->pending = (struct buf)BUF_INIT(SIZE_MAX / 2); /* exchange_send() knows the bound */
-	x->is_stream = true;
-	tell_answer(x, 200, type);
-	if (x->is_alone)
-		return;
-	respond(x, 200, type,
-		MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, take_pending, x,
-						  NULL));
-}
-
-static void add_pending(struct exchange *x, const char *bytes, size_t len)
-{
-	if (x->sent > x->pending.len / 2) { /* what has left makes room */
-		x->pending.len -= x->sent;
-		memmove(x->pending.data, x->pending.data + x->sent, x->pending.len + 1);
-		x->sent = 0;
-	}
-	buf_add(&x->pending, bytes, len);
-	if (x->pending.dropped) /* half a line is worse than none */
-		x->is_gone = true;
-	resume(x);
-}
-
-bool exchange_send(struct exchange *x, const char *bytes, size_t len)
-{
-	size_t pending = x->pending.len - x->sent;
-
-	if (x->is_alone) {
-		tell_more(x, bytes, len);
-		return true;
-	}
-	if (pending > x->http->options.pending_max ||
-	    len > x->http->options.pending_max - pending ||
-	    !room_take(room_of(x), ROOM_ANSWER, &x->held, len))
-		return false;
-	tell_more(x, bytes, len);
-	add_pending(x, bytes, len);
-	return true;
-}
-
-void exchange_finish(struct exchange *x, const char *bytes, size_t len)
-{
-	x->on_gone = NULL;
-	x->is_finished = true;
-	tell_more(x, bytes, len);
-	if (!x->is_alone && room_take(room_of(x), ROOM_ANSWER, &x->held, len))
-		add_pending(x, bytes, len);
-	else if (!x->is_alone) /* no room for the end of it, which is worse than none */
-		exchange_cut(x);
-	tell_done(x, true);
-}
-
-void exchange_download(struct exchange *x, const struct download *d)
-{
-	bool is_known = d->length != DOWNLOAD_UNKNOWN;
-
-	x->pending = (struct buf)BUF_INIT(SIZE_MAX / 2);
-	x->on_want = d->on_want;
-	x->on_want_arg = d->arg;
-	x->cache = d->may_be_kept ? "private, no-cache" : NULL;
-	respond(x, d->status, d->type,
-		d->length
-			? MHD_create_response_from_callback(is_known ? d->length : MHD_SIZE_UNKNOWN,
-							    DOWNLOAD_BLOCK, take_pending, x, NULL)
-			: MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
-}
-
-void exchange_break(struct exchange *x)
-{
-	x->on_gone = NULL;
-	x->is_gone = true;
-	resume(x);
-	tell_done(x, false);
 }

@@ -13,78 +13,50 @@
 #include <string.h>
 #include <strings.h>
 
-/* As RFC 9110 has it.  libmicrohttpd takes more, and a proxy before us may take that for something
- * else: "Content-Length : 5" is a length to the one, and an unknown header to the other. */
-static bool is_well_formed(const char *name, size_t name_len, const char *value, size_t value_len)
+/* What can be said once only is "" when it was said twice. */
+static const char *once(const char *before, const char *value)
 {
-	static const char token[] = "!#$%&'*+-.^_`|~0123456789"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-	return name_len > 0 && strspn(name, token) == name_len && !memchr(value, 0, value_len) &&
-	       !memchr(value, '\r', value_len) && !memchr(value, '\n', value_len);
+	return before ? "" : value;
 }
 
-static enum MHD_Result note_header(void *arg, enum MHD_ValueKind kind, const char *name,
-				   size_t name_len, const char *value, size_t value_len)
+static void note(struct head *head, const char *name, const char *value)
 {
-	struct head *head = arg;
-
-	(void)kind;
-	value_len = value ? value_len : 0;
-	value = value ? value : "";
-	head->count++;
-	head->bytes += name_len + value_len + 4;
-	head->is_odd |= !is_well_formed(name, name_len, value, value_len);
-	if (strcasecmp(name, "Host") == 0) {
+	if (strcasecmp(name, "Host") == 0)
 		head->host = value;
-		head->hosts++;
-	} else if (strcasecmp(name, "Origin") == 0) {
+	else if (strcasecmp(name, "Origin") == 0)
 		head->origin = value;
-	} else if (strcasecmp(name, "Content-Type") == 0) {
+	else if (strcasecmp(name, "Content-Type") == 0)
 		head->type = value;
-	} else if (strcasecmp(name, "Content-Length") == 0) {
-		head->length = value;
-		head->lengths++;
-	} else if (strcasecmp(name, "Transfer-Encoding") == 0) {
-		head->encoding = value;
-		head->encodings++;
-	} else if (strcasecmp(name, "Expect") == 0) {
-		head->expects = true;
-	} else if (strcasecmp(name, "traceparent") == 0) {
-		head->trace = head->trace ? "" : value;
-	} else if (strcasecmp(name, "Authorization") == 0) {
-		head->authorization = value;
-		head->keys++;
-	} else if (strcasecmp(name, "X-API-Key") == 0) {
-		head->api_key = value;
-		head->keys++;
-	} else if (strcasecmp(name, "Vial-Relay") == 0) {
-		head->relay = head->relay ? "" : value;
-	} else if (strcasecmp(name, "Vial-Tenant") == 0) {
-		head->tenant = head->tenant ? "" : value;
-	} else if (strcasecmp(name, "Vial-Scopes") == 0) {
-		head->granted = head->granted ? "" : value;
-	} else if (strcasecmp(name, "Vial-Quotas") == 0) {
+	else if (strcasecmp(name, "Expect") == 0)
+		head->expects = value;
+	else if (strcasecmp(name, "traceparent") == 0)
+		head->trace = once(head->trace, value);
+	else if (strcasecmp(name, "Vial-Relay") == 0)
+		head->relay = once(head->relay, value);
+	else if (strcasecmp(name, "Vial-Tenant") == 0)
+		head->tenant = once(head->tenant, value);
+	else if (strcasecmp(name, "Vial-Scopes") == 0)
+		head->granted = once(head->granted, value);
+	else if (strcasecmp(name, "Vial-Quotas") == 0)
 		head->quotas = head->quotas ? "?" : value;
-	}
-	return MHD_YES;
+	else if (strcasecmp(name, "Authorization") == 0)
+		head->authorization = value;
+	else if (strcasecmp(name, "X-API-Key") == 0)
+		head->api_key = value;
 }
 
-void head_read(struct head *ret, struct MHD_Connection *mhd)
+void head_read(struct head *ret, const struct exchange *x)
 {
 	*ret = (struct head){ 0 };
-	(void)MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, note_header, ret);
-}
-
-/* Two readings of where a request ends are how one is smuggled past a proxy. */
-static bool length_is_clear(const struct head *head)
-{
-	if (head->is_odd)
-		return false;
-	if (head->encodings)
-		return head->encodings == 1 && !head->lengths &&
-		       strcasecmp(head->encoding, "chunked") == 0;
-	return head->lengths <= 1;
+	for (size_t i = 0; i < x->header_count; i++) {
+		const struct pair *p = &x->headers[i];
+		note(ret, p->name, p->value);
+		ret->keys += strcasecmp(p->name, "Authorization") == 0 ||
+			     strcasecmp(p->name, "X-API-Key") == 0;
+		ret->bytes += strlen(p->name) + strlen(p->value) + 4;
+	}
+	if (x->authority) /* it is asked for in the address itself, which has precedence */
+		ret->host = x->authority;
 }
 
 static bool is_json(const char *type)
@@ -143,16 +115,15 @@ static void refuse_path(struct exchange *x, const char *path)
 	x->failure.hint = "GET /v1/openapi.json lists what there is";
 }
 
-static void check_route(struct exchange *x, const struct head *head, const char *method,
-			const char *path)
+static void check_route(struct exchange *x, const struct head *head)
 {
 	const struct route *route = x->match.route;
 
 	if (!route && x->match.allow[0])
-		exchange_refuse(x, 405, ERR_INVALID, "%.60s takes %s, not %.20s", path,
-				x->match.allow, method);
+		exchange_refuse(x, 405, ERR_INVALID, "%.60s takes %s, not %.20s", x->url,
+				x->match.allow, x->method);
 	else if (!route)
-		refuse_path(x, path);
+		refuse_path(x, x->url);
 	else if (route->body_max && !route->streams && !is_json(head->type) &&
 		 !(x->match.manner && x->match.manner->takes_any_type))
 		exchange_refuse(x, 415, ERR_INVALID, "a body must be application/json");
@@ -162,20 +133,24 @@ static void check_route(struct exchange *x, const struct head *head, const char 
 		(void)snprintf(x->failure.allow, sizeof(x->failure.allow), "%s", x->match.allow);
 }
 
-void head_check(struct exchange *x, const struct head *head, const char *method, const char *path)
+void head_check(struct exchange *x, const struct head *head)
 {
 	/* What no browser sends without being let needs no name: the key is looked at below. */
-	bool is_called = head->hosts <= 1 && (!x->conn->is_tcp || head->relay ||
-					      (head->host && answers_to(x->http, head->host)));
+	bool is_called = !x->conn->is_tcp || head->relay ||
+			 (head->host && answers_to(x->http, head->host));
 
-	if (!x->match.route && !x->match.manner && strncmp(path, "/v1/", 4) != 0)
+	if (!x->match.route && !x->match.manner && strncmp(x->url, "/v1/", 4) != 0)
 		x->match.manner = &nobodys_manner;
-	if (!length_is_clear(head))
-		exchange_refuse(x, 400, ERR_INVALID, "the length of the body is not clear");
-	else if (x->conn->is_garbled)
+	if (!head->host && !x->is_old)
+		exchange_refuse(x, 400, ERR_INVALID, "there is no header 'Host'");
+	else if (x->is_garbled)
 		exchange_refuse(x, 400, ERR_INVALID,
 				"the address has a '%%' that is no escape, or a NUL");
-	else if (head->bytes > HEADERS_MAX || head->count > HEADERS_COUNT_MAX)
+	else if (x->url[0] != '/')
+		exchange_refuse(x, 400, ERR_INVALID, "the address must begin with '/'");
+	else if (x->argument_count > ARGUMENTS_MAX)
+		exchange_refuse(x, 400, ERR_LIMIT, "more than %d parameters in the address", ARGUMENTS_MAX);
+	else if (head->bytes > HEADERS_MAX || x->header_count > HEADERS_COUNT_MAX)
 		exchange_refuse(x, 431, ERR_LIMIT, "more than %d KiB or %d lines of headers",
 				HEADERS_MAX >> 10, HEADERS_COUNT_MAX);
 	else if (!is_called)
@@ -186,10 +161,12 @@ void head_check(struct exchange *x, const struct head *head, const char *method,
 		exchange_refuse(x, 403, ERR_DENIED,
 				"requests from the web page '%.80s' are not answered",
 				head->origin);
+	else if (head->expects && strcasecmp(head->expects, "100-continue") != 0)
+		exchange_refuse(x, 417, ERR_INVALID, "only '100-continue' is expected of us");
 	else if (x->http->is_draining)
 		exchange_refuse(x, 503, ERR_BUSY, "the server is shutting down");
 	else if (check_access(x, head))
-		check_route(x, head, method, path);
+		check_route(x, head);
 	if (!is_called && x->failure.status == 403)
 		x->failure.hint = "names that it shall answer to are listed in server.hosts";
 }

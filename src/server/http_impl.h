@@ -1,40 +1,67 @@
 #pragma once
 /*
- * http_impl - what http.c (connections) and exchange.c (requests) share.
+ * http_impl - what the files that make up http.h share: http.c (all connections), conn.c (one),
+ * head.c and target.c (what is asked), exchange.c (a request), answer.c (its answer), upgrade.c.
  */
+#include "base/http1.h"
+#include "server/channel.h"
 #include "server/http.h"
 
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <sys/queue.h>
 
 enum {
-	HEADERS_MAX = 16 << 10, /* bytes; libmicrohttpd itself stops at CONNECTION_MEMORY */
+	HEAD_MAX = 32 << 10,    /* bytes, with the line that says what is asked */
+	HEADERS_MAX = 16 << 10, /* bytes, without it */
 	HEADERS_COUNT_MAX = 64,
-	CONNECTION_MEMORY = 32 << 10,
+	ARGUMENTS_MAX = 64, /* of a query */
+	READ_ROOM = 64 << 10, /* of a connection that has something to say */
 	LISTENERS_MAX = 16,
-	CONNECTIONS_CEILING = 1 << 17, /* what options.connections_max may be raised to */
 	RATE_FLOOR = 32,        /* bytes per ms that a client must at least read or write */
 	REQUEST_ID_MAX = 64,
-	EXTRA_HEADERS_MAX = 12,
 	METHOD_MAX = 16, /* of what is noted of a request line */
 	PATH_NOTE_MAX = 128,
 	DISCARD_MAX = 64 << 20, /* of a body that was refused, so that its sender reads why */
 	DISCARD_UNKNOWN_MAX = 1 << 30, /* likewise, where nobody said how much it would be */
 	TAKE_STEP = 1 << 20,    /* of a body that is taken as it comes: each has its deadline */
+	DATE_SIZE = 32,
+};
+
+enum conn_state {
+	CONN_GREETING, /* TLS: keys are agreed upon */
+	CONN_HEAD,     /* nothing, or half a head */
+	CONN_BODY,
+	CONN_TURN,   /* ours: the answer is being made */
+	CONN_ANSWER, /* it leaves */
+	CONN_OTHER,  /* it is no HTTP any more, and whoever upgraded it has it */
+	CONN_LAST,   /* all is said, and its client may still be talking */
 };
 
 struct conn {
 	struct http *http;
-	int fd; /* libmicrohttpd's */
+	struct channel channel;
+	struct watch watch;
+	uint32_t wanted; /* events that are waited for */
+	enum conn_state state;
 	struct in6_addr from; /* its network, for TCP from elsewhere; else all zero */
 	bool is_tcp, is_tls, is_loopback;
-	bool is_busy; /* has an exchange */
-	bool is_garbled; /* an escape in the address of its request means nothing */
-	bool owes_body; /* the rest of its request is still to come */
-	struct timer deadline;
-	uint64_t until_us; /* when that is; the timer may be due before, for a look */
-	TAILQ_ENTRY(conn) link;
+	bool is_readable; /* as far as we know */
+	bool is_serving, is_due, is_doomed;
+	bool is_leaving; /* its client has said all, or is gone: that shows soon */
+	bool is_last;    /* there is no request after this one */
+	bool is_garbled; /* nobody knows where the next request would begin */
+	struct timer deadline, patience;
+	struct exchange *x; /* of the request under way */
+
+	char *in; /* READ_ROOM bytes, or NULL */
+	size_t at, len; /* of it: what was read, and not taken yet */
+	size_t seen;    /* of that, there is no end of a head in */
+	size_t piece;   /* of that, belong to the body */
+	struct http1_body body;
+	struct buf out;
+	size_t sent; /* of it */
+
+	TAILQ_ENTRY(conn) link, due;
 };
 
 struct listener {
@@ -46,31 +73,35 @@ struct listener {
 struct http {
 	struct loop *loop;
 	struct http_options options;
-	struct MHD_Daemon *daemon, *tls_daemon; /* the latter NULL without TLS */
-	struct watch events, tls_events; /* of the daemons' epoll descriptors */
-	struct timer poke;     /* something was resumed: serve it in this very round */
+	struct tls *tls;       /* NULL: there is none */
+	struct timer poke;     /* some are due */
 	struct timer breather; /* no descriptors left: accept again a little later */
 	struct listener listeners[LISTENERS_MAX];
 	size_t listener_count;
-	bool is_listening, is_serving, is_draining;
-	struct conn *arriving; /* during MHD_add_connection() */
-	TAILQ_HEAD(, conn) conns;
+	bool is_listening, is_draining;
+	TAILQ_HEAD(conns, conn) conns, due;
 	TAILQ_HEAD(, exchange) exchanges;
 	TAILQ_HEAD(, exchange) alone; /* whose clients are gone, and whose answers are awaited */
 	size_t bodies; /* bytes charged against options.bodies_max */
+	char *spare;   /* a conn's `in` for whoever comes next; or NULL */
+	char date[DATE_SIZE]; /* as of the second `date_s` */
+	time_t date_s;
 	struct http_state state;
 	void (*on_idle)(void *arg);
 	void *on_idle_arg;
 };
 
-struct extra_header {
-	char name[32], value[200];
+struct pair { /* of what was asked; an argument without "=" has no value */
+	const char *name, *value;
 };
 
 struct exchange {
 	struct http *http;
-	struct conn *conn;
-	struct MHD_Connection *mhd;
+	struct conn *conn; /* NULL: it is alone */
+	char *text;        /* of the head, which the next ones are parts of */
+	const char *url, *authority; /* authority: a host before the path; or NULL */
+	struct pair headers[HTTP1_FIELDS_MAX], arguments[ARGUMENTS_MAX + 1]; /* one is too many */
+	size_t header_count, argument_count;
 	struct route_match match;
 	struct access access;
 	char request_id[REQUEST_ID_MAX + 1];
@@ -89,65 +120,103 @@ struct exchange {
 	uint64_t taken, allowed; /* bytes; allowed: up to there the deadline goes */
 
 	bool is_refused; /* what is left of the body is discarded, then `failure` is the answer */
+	bool is_hasty;   /* ... and nothing of it is waited for */
+	bool is_asking;  /* whether it may send its body */
 	bool is_taking;  /* the body goes to its handler as it comes, and is not over */
-	bool is_head, is_handled, is_suspended, is_answered, is_gone;
-	bool is_alone;    /* there is no connection any more */
+	bool is_paused;  /* ... and does not now */
+	bool is_old;     /* HTTP/1.0 */
+	bool is_garbled; /* an escape in its address means nothing */
+	bool is_head, is_handled, is_gone;
+	bool is_answered; /* its answer is there */
+	bool is_held;     /* ... and waits a moment */
+	bool is_begun;    /* ... and has begun to leave */
 	bool is_stream, is_finished; /* finished: all of a stream is pending */
-	struct watch hangup; /* while suspended: nobody else looks at the socket */
-	struct timer patience; /* until we do: most are answered before */
+	bool is_ended;               /* ... and so has been said */
 	void (*on_gone)(void *arg);
 	void *on_gone_arg;
 	struct witness *witness; /* NULL: none, or it has all */
+	struct timer patience;
 
-	struct MHD_Response *response; /* until it is queued */
-	struct MHD_UpgradeResponseHandle *upgraded; /* the connection is its handler's; else NULL */
-	void (*on_taken)(int fd, const char *early, size_t len, void *arg);
-	struct extra_header extra[EXTRA_HEADERS_MAX]; /* of the answer */
-	size_t extra_count;
+	/* The answer. */
 	unsigned status;
-	size_t length; /* of the answer */
-
-	const char *cache;  /* what is said of keeping the answer; NULL: nobody may */
-	struct buf pending; /* of a stream */
-	size_t sent;        /* of pending */
-	uint64_t held;      /* bytes of the answer, of its tenant's room */
+	struct buf fields;   /* lines of its head */
+	uint64_t length;     /* of its body; LENGTH_UNKNOWN */
+	uint64_t left;       /* of that, to be sent */
+	const char *cache;   /* what is said of keeping it; NULL: nobody may */
+	struct buf pending;  /* what there is of its body */
+	size_t sent;         /* of pending */
+	uint64_t held;       /* bytes of the answer, of its tenant's room */
 	void (*on_want)(void *arg); /* whom to tell when none is pending; NULL: nobody */
 	void *on_want_arg;
+
+	void (*on_taken)(int fd, const char *early, size_t len, void *arg); /* of an upgrade */
+	struct pump *pump;
 };
 
+#define LENGTH_UNKNOWN DOWNLOAD_UNKNOWN
+
 /* http.c */
-void http_poke(struct http *http);
+void http_poke(struct http *http); /* serve who is due, soon */
+void http_settle(struct http *http); /* something has ended */
+
+/* conn.c */
+enum step { STEP_ON, STEP_WAIT, STEP_END };
+
+int conn_create(struct http *http, int fd, const struct conn *like, struct err *e) MUST_USE;
+void conn_serve(struct conn *conn); /* as far as it goes; it may be no more then */
+void conn_poke(struct conn *conn);  /* ... soon */
+void conn_doom(struct conn *conn);  /* it ends, soon */
+void conn_end(struct conn *conn);
 void conn_allow(struct conn *conn, uint64_t ms); /* the client has that long for its next step */
 void conn_allow_bytes(struct conn *conn, uint64_t bytes); /* ... of that many bytes */
 void conn_wait(struct conn *conn);                        /* it is our turn: no deadline */
+enum step conn_expect(struct conn *conn, uint32_t events); /* STEP_WAIT, if it can */
+enum step conn_read(struct conn *conn);  /* more of its input, if there is any */
+enum step conn_flush(struct conn *conn); /* its output */
+void conn_drop(struct conn *conn, size_t len); /* of its input: it was taken */
 
 /* head.c */
 struct head {
 	const char *trace; /* "": there are several, so there is none */
-	const char *host, *origin, *type, *length, *encoding, *authorization, *api_key;
+	const char *host, *origin, *type, *authorization, *api_key, *expects;
 	/* what a dispatcher says; "": more than once */
 	const char *relay, *tenant, *granted, *quotas;
-	bool is_odd;  /* one of them is not formed as it should be */
-	bool expects; /* wants to hear from us before it sends its body */
-	unsigned lengths, encodings, hosts, keys, count;
+	unsigned keys; /* how many there are */
 	size_t bytes;
 };
 
-void head_read(struct head *ret, struct MHD_Connection *mhd);
+void head_read(struct head *ret, const struct exchange *x);
 /* Refuses the exchange, or notes on whose behalf it is answered. */
-void head_check(struct exchange *x, const struct head *head, const char *method, const char *path);
+void head_check(struct exchange *x, const struct head *head);
 
-/* exchange.c: what is left of the body is thrown away, then this is the answer */
+/* target.c: keeps what was said before the body, taken apart; false: no memory */
+bool target_take(struct exchange *x, const char *bytes, size_t len, const struct http1_head *head);
+
+/* exchange.c */
+/* Of a head, or of what is none: then `end` is not positive. */
+struct exchange *exchange_begin(struct conn *conn, ssize_t end);
+/* How much of a body's piece was taken; -1: no more of it is listened to. */
+ssize_t exchange_feed(struct exchange *x, const char *bytes, size_t len);
+void exchange_spoil(struct exchange *x); /* its body is none */
+void exchange_turn(struct exchange *x);  /* all of it is there */
+void exchange_end(struct exchange *x, bool is_cut);
+/* What is left of the body is thrown away, then this is the answer. */
 void exchange_refuse(struct exchange *x, unsigned status, enum err_code code, const char *fmt,
 		     ...) PRINTF(4, 5);
+void exchange_cut(struct exchange *x);     /* as if its client had gone */
+void exchange_forget(struct exchange *x);  /* one that is alone */
+void exchange_resume(struct exchange *x);  /* there is something to do for it */
+void exchange_done(struct exchange *x, bool is_whole); /* its answer is over */
+struct room_part *exchange_room(const struct exchange *x);
 
-/* exchange.c: callbacks of the daemon */
-enum MHD_Result exchange_on_request(void *http, struct MHD_Connection *mhd, const char *url,
-				    const char *method, const char *version, const char *bytes,
-				    size_t *len, void **state);
-void exchange_on_completed(void *http, struct MHD_Connection *mhd, void **state,
-			   enum MHD_RequestTerminationCode why);
-/* An answer without the headers that belong to a body. */
-void exchange_respond_bare(struct exchange *x, unsigned status, struct MHD_Response *response);
-void exchange_cut(struct exchange *x); /* as if its client had gone */
-void exchange_forget(struct exchange *x); /* one that is alone */
+/* answer.c */
+enum fill { FILL_MORE, FILL_NONE, FILL_OVER, FILL_BROKEN };
+void answer_head(struct exchange *x, struct buf *out);
+enum fill answer_fill(struct exchange *x, struct buf *out); /* the next piece of its body */
+/* One without the headers that belong to a body. */
+void answer_bare(struct exchange *x, unsigned status);
+
+/* upgrade.c */
+void upgrade_begin(struct exchange *x);     /* its answer has left */
+enum step upgrade_pump(struct exchange *x); /* what TLS has between the two sides */
+void upgrade_end(struct exchange *x);

@@ -1,14 +1,12 @@
 #include "server/tls.h"
 
-#include "base/own.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 enum { CHAIN_MAX = 16 };
 
-const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE";
+static const char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE";
 
 static struct tls_pair in_use; /* checked: they go together */
 
@@ -119,9 +117,17 @@ void tls_use(struct tls_pair *pair)
 	*pair = (struct tls_pair){ 0 };
 }
 
-int tls_retrieve(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
-		 gnutls_pcert_st **certs, unsigned *ret_count, gnutls_ocsp_data_st **ocsp,
-		 unsigned *ret_ocsp_count, gnutls_privkey_t *ret_key, unsigned *flags)
+/* ---- sessions --------------------------------------------------------------------------- */
+
+struct tls {
+	gnutls_certificate_credentials_t credentials;
+	gnutls_priority_t priorities;
+};
+
+/* Called in each handshake. */
+static int retrieve(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+		    gnutls_pcert_st **certs, unsigned *ret_count, gnutls_ocsp_data_st **ocsp,
+		    unsigned *ret_ocsp_count, gnutls_privkey_t *ret_key, unsigned *flags)
 {
 	struct pair p = { 0 };
 	struct err ignored;
@@ -136,5 +142,55 @@ int tls_retrieve(gnutls_session_t session, const struct gnutls_cert_retr_st *inf
 	*ocsp = NULL;
 	*ret_ocsp_count = 0;
 	*flags = GNUTLS_CERT_RETR_DEINIT_ALL;
+	return 0;
+}
+
+void tls_close(struct tls *tls)
+{
+	if (!tls)
+		return;
+	if (tls->credentials)
+		gnutls_certificate_free_credentials(tls->credentials);
+	if (tls->priorities)
+		gnutls_priority_deinit(tls->priorities);
+	free(tls);
+}
+
+int tls_open(struct tls **ret, struct err *e)
+{
+	AUTO(tls_closep) struct tls *tls = calloc(1, sizeof(*tls));
+
+	if (!tls)
+		return err_sys(e, "tls");
+	int failed = gnutls_certificate_allocate_credentials(&tls->credentials);
+	if (failed >= 0)
+		failed = gnutls_priority_init(&tls->priorities, priorities, NULL);
+	if (failed < 0)
+		return err_set(e, ERR_SYS, "tls: %s", gnutls_strerror(failed));
+	gnutls_certificate_set_retrieve_function3(tls->credentials, retrieve);
+	*ret = take_ptr(&tls);
+	return 0;
+}
+
+int tls_accept(gnutls_session_t *ret, const struct tls *tls, int fd, struct err *e)
+{
+	static unsigned char http[] = "http/1.1";
+	static const gnutls_datum_t protocol = { http, sizeof(http) - 1 };
+	gnutls_session_t session;
+
+	int failed = gnutls_init(&session, GNUTLS_SERVER | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL);
+	if (failed < 0)
+		return err_set(e, ERR_SYS, "tls: %s", gnutls_strerror(failed));
+	failed = gnutls_priority_set(session, tls->priorities);
+	if (failed >= 0)
+		failed = gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, tls->credentials);
+	if (failed >= 0)
+		failed = gnutls_alpn_set_protocols(session, &protocol, 1, 0);
+	if (failed < 0) {
+		gnutls_deinit(session);
+		return err_set(e, ERR_SYS, "tls: %s", gnutls_strerror(failed));
+	}
+	gnutls_transport_set_int(session, fd);
+	*ret = session;
 	return 0;
 }

@@ -6,6 +6,7 @@
  * ours.  Handshakes under way keep what they began with.
  */
 #include "base/err.h"
+#include "base/own.h"
 
 #include <gnutls/abstract.h>
 
@@ -21,9 +22,12 @@ void tls_pair_done(struct tls_pair *pair);
 void tls_use(struct tls_pair *pair); /* from now on; taken */
 void tls_forget(void);
 
-/* For libmicrohttpd: called in each handshake. */
-int tls_retrieve(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
-		 gnutls_pcert_st **certs, unsigned *ret_count, gnutls_ocsp_data_st **ocsp,
-		 unsigned *ret_ocsp_count, gnutls_privkey_t *ret_key, unsigned *flags);
+/* What all connections have in common. */
+struct tls;
 
-extern const char tls_priorities[]; /* which versions and ciphers */
+int tls_open(struct tls **ret, struct err *e) MUST_USE;
+void tls_close(struct tls *tls); /* NULL is fine; no session is left */
+DEFINE_CLEANUP(struct tls *, tls_close)
+
+/* Our side of one; its socket stays its owner's.  gnutls_deinit() ends it. */
+int tls_accept(gnutls_session_t *ret, const struct tls *tls, int fd, struct err *e) MUST_USE;

@@ -1,34 +1,155 @@
 /*
  * upgrade - connections that become something else.
+ *
+ * Whoever takes one reads and writes a socket.  Of a plain connection it is the client's; of TLS
+ * it is one end of a pair, and what passes between the other end and the client is pumped here.
  */
-#include "base/own.h"
 #include "server/http_impl.h"
 
-static void on_upgrade(void *arg, struct MHD_Connection *mhd, void *state, const char *early,
-		       size_t early_len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
-{
-	struct exchange *x = arg;
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 
-	(void)mhd;
-	(void)state;
-	x->upgraded = handle;
-	conn_wait(x->conn);
-	if (x->is_gone)
-		exchange_hang_up(x);
-	else
-		x->on_taken(fd, early, early_len, x->on_gone_arg);
+enum { PUMP_BLOCK = 16 << 10 };
+
+struct pump {
+	struct exchange *x;
+	struct watch watch; /* of our end */
+	uint32_t wanted;
+	int theirs;     /* -1: they have hung up */
+	bool is_deaf;   /* the client has said all */
+	bool is_silent; /* so have they */
+};
+
+/* ---- the pump -------------------------------------------------------------------------- */
+
+static void on_pair(struct watch *w, uint32_t events)
+{
+	struct pump *p = holder_of(w, struct pump, watch);
+	struct http *http = p->x->http;
+
+	(void)events;
+	conn_serve(p->x->conn);
+	http_settle(http);
+}
+
+/* What they say, to the client. */
+static enum step pump_down(struct pump *p, struct conn *c)
+{
+	char bytes[PUMP_BLOCK];
+	enum step step = conn_flush(c);
+
+	if (step != STEP_ON || p->is_silent)
+		return step == STEP_ON ? STEP_WAIT : step;
+	ssize_t n = recv(p->watch.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return STEP_WAIT;
+	p->is_silent = n <= 0;
+	if (n > 0)
+		buf_add(&c->out, bytes, (size_t)n);
+	return c->out.dropped ? STEP_END : STEP_ON;
+}
+
+/* What the client says, to them; its end is the end of what they can read. */
+static enum step pump_up(struct pump *p, struct conn *c)
+{
+	if (p->is_deaf && c->is_readable) /* it is gone */
+		return STEP_END;
+	if (p->is_deaf || p->theirs < 0)
+		return STEP_WAIT;
+	if (c->len == 0 && !c->is_readable && !channel_has_more(&c->channel))
+		return STEP_WAIT;
+	if (c->len == 0 && conn_read(c) == STEP_END) {
+		p->is_deaf = true;
+		c->is_readable = false;
+		(void)shutdown(p->watch.fd, SHUT_WR);
+	}
+	if (c->len == 0)
+		return STEP_ON;
+	ssize_t n = send(p->watch.fd, c->in + c->at, c->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? STEP_WAIT : STEP_END;
+	conn_drop(c, (size_t)n);
+	return STEP_ON;
+}
+
+enum step upgrade_pump(struct exchange *x)
+{
+	struct pump *p = x->pump;
+	struct conn *c = x->conn;
+	struct err ignored;
+
+	if (!p)
+		return STEP_WAIT; /* the socket is not ours to look at */
+	enum step down = pump_down(p, c), up = down == STEP_END ? STEP_END : pump_up(p, c);
+	if (p->is_silent && c->out.len == 0) {
+		channel_shut(&c->channel);
+		return STEP_END;
+	}
+	if (down != STEP_WAIT || up != STEP_WAIT)
+		return down == STEP_END || up == STEP_END ? STEP_END : STEP_ON;
+	uint32_t wanted = (c->out.len == 0 && !p->is_silent ? EPOLLIN : 0) | (c->len ? EPOLLOUT : 0);
+	if (p->wanted != wanted &&
+	    loop_rewatch(x->http->loop, &p->watch, wanted, &ignored) < 0)
+		return STEP_END;
+	p->wanted = wanted;
+	return conn_expect(c, (c->len == 0 && !p->is_deaf ? EPOLLIN : 0) |
+				      (c->out.len ? EPOLLOUT : 0));
+}
+
+static bool pump_create(struct exchange *x)
+{
+	struct pump *p = malloc(sizeof(*p));
+	struct err ignored;
+	int pair[2];
+
+	if (!p || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0) {
+		free(p);
+		return false;
+	}
+	*p = (struct pump){ .x = x,
+			    .watch = { .fd = pair[0], .on_ready = on_pair },
+			    .wanted = EPOLLIN,
+			    .theirs = pair[1] };
+	x->pump = p;
+	return loop_watch(x->http->loop, &p->watch, EPOLLIN, &ignored) == 0;
+}
+
+void upgrade_end(struct exchange *x)
+{
+	struct pump *p = take_ptr(&x->pump);
+
+	if (!p)
+		return;
+	loop_unwatch(x->http->loop, &p->watch);
+	(void)close(p->watch.fd);
+	closep(&p->theirs);
+	free(p);
+}
+
+/* ---- the exchange ---------------------------------------------------------------------- */
+
+void upgrade_begin(struct exchange *x)
+{
+	struct conn *c = x->conn;
+
+	if (!c->is_tls) {
+		loop_unwatch(x->http->loop, &c->watch);
+		x->on_taken(c->channel.fd, c->in ? c->in + c->at : "", c->len, x->on_gone_arg);
+	} else if (pump_create(x)) {
+		x->on_taken(x->pump->theirs, "", 0, x->on_gone_arg);
+	} else {
+		exchange_cut(x);
+	}
 }
 
 void exchange_upgrade(struct exchange *x, const char *protocol,
 		      void (*on_taken)(int fd, const char *early, size_t len, void *arg), void *arg)
 {
-	struct MHD_Response *response = MHD_create_response_for_upgrade(on_upgrade, x);
-
 	x->on_taken = on_taken;
 	x->on_gone_arg = arg;
-	if (response && MHD_add_response_header(response, "Upgrade", protocol) != MHD_YES)
-		MHD_destroy_response(take_ptr(&response));
-	exchange_respond_bare(x, 101, response);
+	exchange_add_header(x, "Upgrade", protocol);
+	answer_bare(x, 101);
 }
 
 /* TCP throws away what it was given to send when it is closed with something unread: the last words
@@ -43,11 +164,17 @@ static void throw_away_rest(int fd)
 
 void exchange_hang_up(struct exchange *x)
 {
+	struct conn *c = x->conn;
+
 	x->on_gone = NULL;
-	if (x->upgraded && !x->is_gone)
-		throw_away_rest(x->conn->fd);
+	if (x->pump) { /* their last words are on their way */
+		closep(&x->pump->theirs);
+		x->pump->theirs = -1;
+		conn_allow_bytes(c, PUMP_BLOCK);
+		conn_poke(c);
+		return;
+	}
+	if (c->state == CONN_OTHER && !x->is_gone)
+		throw_away_rest(c->channel.fd);
 	exchange_cut(x);
-	if (x->upgraded)
-		(void)MHD_upgrade_action(take_ptr(&x->upgraded), MHD_UPGRADE_ACTION_CLOSE);
-	http_poke(x->http);
 }

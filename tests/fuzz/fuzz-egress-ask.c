@@ -21,9 +21,9 @@ static void check_head(const struct buf *out)
 }
 
 /* However it is cut in pieces, it is the same. */
-static void check_body(const struct body *start, const char *bytes, size_t len)
+static void check_body(const struct http1_body *start, const char *bytes, size_t len)
 {
-	struct body whole = *start, pieces = *start;
+	struct http1_body whole = *start, pieces = *start;
 	ssize_t all = whole.is_over ? 0 : body_take(&whole, bytes, len);
 	ssize_t sum = 0;
 

@@ -114,7 +114,7 @@ TEST(a_head_is_bounded)
 	CHECK_STR(parse_bytes(large, ASK_HEAD_MAX - 1), "more");
 	CHECK_STR(parse_bytes(large, ASK_HEAD_MAX), "no 431");
 	len = (size_t)snprintf(large, sizeof(large), "GET http://a/ HTTP/1.1\r\n");
-	for (int i = 0; i <= ASK_HEADERS_MAX; i++)
+	for (int i = 0; i <= HTTP1_FIELDS_MAX; i++)
 		len += (size_t)snprintf(large + len, sizeof(large) - len, "A: b\r\n");
 	len += (size_t)snprintf(large + len, sizeof(large) - len, "\r\n");
 	CHECK_STR(parse_bytes(large, len), "no 400");
@@ -123,7 +123,7 @@ TEST(a_head_is_bounded)
 /* How much of it is the body, in pieces of that size; -1: it is malformed. */
 static ssize_t take(const char *text, size_t piece)
 {
-	struct body b = { .kind = BODY_CHUNKED };
+	struct http1_body b = { .kind = BODY_CHUNKED };
 	size_t len = strlen(text), at = 0;
 
 	while (at < len && !b.is_over) {
@@ -150,7 +150,7 @@ TEST(a_body_ends_where_it_says)
 					   "1\r\na\r\r\n",
 					   "0x4\r\nabcd\r\n" };
 	char after[128];
-	struct body b = { .kind = BODY_LENGTH, .left = 3 };
+	struct http1_body b = { .kind = BODY_LENGTH, .left = 3 };
 
 	(void)snprintf(after, sizeof(after), "%sGET / HTTP/1.1\r\n\r\n", body);
 	for (size_t piece = 1; piece < sizeof(after); piece++)
