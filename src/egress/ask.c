@@ -84,9 +84,11 @@ static bool hides_framing(const struct http1_head *head)
 {
 	static const char *const framing[] = { "Content-Length", "Transfer-Encoding", "Host" };
 
-	for (size_t i = 0; i < sizeof(framing) / sizeof(framing[0]); i++)
-		if (http1_lists(head, "Connection", (struct span){ framing[i], strlen(framing[i]) }))
+	for (size_t i = 0; i < sizeof(framing) / sizeof(framing[0]); i++) {
+		struct span word = { framing[i], strlen(framing[i]) };
+		if (http1_lists(head, "Connection", word))
 			return true;
+	}
 	return false;
 }
 

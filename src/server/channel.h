@@ -11,10 +11,10 @@
 #include <sys/types.h>
 
 struct channel {
-	int fd;                /* owned */
-	gnutls_session_t tls;  /* NULL: plain */
-	bool is_agreed;        /* TLS: about keys */
-	bool owes;             /* TLS: a part of the last bytes written */
+	int fd;               /* owned */
+	gnutls_session_t tls; /* NULL: plain */
+	bool is_agreed;       /* TLS: about keys */
+	bool owes;            /* TLS: a part of the last bytes written */
 };
 
 enum { CHANNEL_AGAIN = -1, CHANNEL_BROKEN = -2 };
@@ -28,4 +28,4 @@ ssize_t channel_read(struct channel *ch, char *to, size_t room); /* 0: that was 
 /* After CHANNEL_AGAIN: the same bytes once more. */
 ssize_t channel_write(struct channel *ch, const char *bytes, size_t len);
 bool channel_has_more(const struct channel *ch); /* was read from the socket, and not by you */
-void channel_shut(struct channel *ch); /* we have said all */
+void channel_shut(struct channel *ch);           /* we have said all */

@@ -120,8 +120,7 @@ enum step conn_read(struct conn *c)
 enum step conn_flush(struct conn *c)
 {
 	while (c->sent < c->out.len) {
-		ssize_t n = channel_write(&c->channel, c->out.data + c->sent,
-					  c->out.len - c->sent);
+		ssize_t n = channel_write(&c->channel, c->out.data + c->sent, c->out.len - c->sent);
 		if (n == CHANNEL_AGAIN)
 			return conn_expect(c, EPOLLOUT);
 		if (n < 0)
@@ -298,9 +297,9 @@ static enum step throw_away(struct conn *c)
 void conn_serve(struct conn *c)
 {
 	static enum step (*const steps[])(struct conn *c) = {
-		[CONN_GREETING] = greet,     [CONN_HEAD] = read_head, [CONN_BODY] = read_body,
-		[CONN_TURN] = take_turn,     [CONN_ANSWER] = send_answer,
-		[CONN_OTHER] = pump,         [CONN_LAST] = throw_away,
+		[CONN_GREETING] = greet,  [CONN_HEAD] = read_head,     [CONN_BODY] = read_body,
+		[CONN_TURN] = take_turn,  [CONN_ANSWER] = send_answer, [CONN_OTHER] = pump,
+		[CONN_LAST] = throw_away,
 	};
 	enum step step = STEP_ON;
 

@@ -136,8 +136,8 @@ static void check_route(struct exchange *x, const struct head *head)
 void head_check(struct exchange *x, const struct head *head)
 {
 	/* What no browser sends without being let needs no name: the key is looked at below. */
-	bool is_called = !x->conn->is_tcp || head->relay ||
-			 (head->host && answers_to(x->http, head->host));
+	bool is_called =
+		!x->conn->is_tcp || head->relay || (head->host && answers_to(x->http, head->host));
 
 	if (!x->match.route && !x->match.manner && strncmp(x->url, "/v1/", 4) != 0)
 		x->match.manner = &nobodys_manner;
@@ -149,7 +149,8 @@ void head_check(struct exchange *x, const struct head *head)
 	else if (x->url[0] != '/')
 		exchange_refuse(x, 400, ERR_INVALID, "the address must begin with '/'");
 	else if (x->argument_count > ARGUMENTS_MAX)
-		exchange_refuse(x, 400, ERR_LIMIT, "more than %d parameters in the address", ARGUMENTS_MAX);
+		exchange_refuse(x, 400, ERR_LIMIT, "more than %d parameters in the address",
+				ARGUMENTS_MAX);
 	else if (head->bytes > HEADERS_MAX || x->header_count > HEADERS_COUNT_MAX)
 		exchange_refuse(x, 431, ERR_LIMIT, "more than %d KiB or %d lines of headers",
 				HEADERS_MAX >> 10, HEADERS_COUNT_MAX);

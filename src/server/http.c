@@ -28,8 +28,10 @@ static void listen_again(struct http *http);
 void http_settle(struct http *http)
 {
 	listen_again(http);
-	if (http->is_draining && http->state.exchanges == 0 && http->on_idle)
-		take_ptr(&http->on_idle)(http->on_idle_arg);
+	if (http->is_draining && http->state.exchanges == 0 && http->on_idle) {
+		void (*on_idle)(void *) = take_ptr(&http->on_idle);
+		on_idle(http->on_idle_arg);
+	}
 }
 
 /* Who is due again has its turn after the others, and after what else is ready. */

@@ -2,9 +2,8 @@
 /*
  * http - HTTP/1.1 for a table of routes, on our loop.
  *
- * libmicrohttpd reads the protocol.  How much of it we take, and how long we wait for
- * it, is decided here: headers, bodies (each, and all that are held at once),
- * connections, time for a request and for whoever reads its answer.
+ * All of it is bounded: headers, bodies (each, and all that are held at once), connections,
+ * time for a request and for whoever reads its answer.  What is no request is answered, too.
  *
  * One request and its answer are an *exchange*.  Its handler gets it whole and
  * answers with exchange_reply(), now or from a later callback; or with

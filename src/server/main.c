@@ -4,8 +4,8 @@
  * The environments are those of the keeper, in its order: each side calls them by their place in
  * that list.  Each is NAME=LANGUAGE[:warm|cold:REFERENCE].
  *
- * A program of its own because libmicrohttpd brings libgnutls, which Debian does not
- * have as a static library; and because a crash here must not be one of the keeper.
+ * A program of its own because of libgnutls, which Debian does not have as a static library; and
+ * because a crash here must not be one of the keeper.
  */
 #include "lib/definition.h"
 #include "lib/host.h"

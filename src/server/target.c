@@ -83,8 +83,8 @@ bool target_take(struct exchange *x, const char *bytes, size_t len, const struct
 	x->is_old = head->is_old;
 	for (; x->header_count < head->count; x->header_count++) {
 		const struct http1_field *f = &head->fields[x->header_count];
-		x->headers[x->header_count] = (struct pair){ text_of(x, bytes, f->name),
-							     text_of(x, bytes, f->value) };
+		x->headers[x->header_count] =
+			(struct pair){ text_of(x, bytes, f->name), text_of(x, bytes, f->value) };
 	}
 	if (head->method.len == 0)
 		return true;

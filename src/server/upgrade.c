@@ -88,9 +88,9 @@ enum step upgrade_pump(struct exchange *x)
 	}
 	if (down != STEP_WAIT || up != STEP_WAIT)
 		return down == STEP_END || up == STEP_END ? STEP_END : STEP_ON;
-	uint32_t wanted = (c->out.len == 0 && !p->is_silent ? EPOLLIN : 0) | (c->len ? EPOLLOUT : 0);
-	if (p->wanted != wanted &&
-	    loop_rewatch(x->http->loop, &p->watch, wanted, &ignored) < 0)
+	uint32_t wanted =
+		(c->out.len == 0 && !p->is_silent ? EPOLLIN : 0) | (c->len ? EPOLLOUT : 0);
+	if (p->wanted != wanted && loop_rewatch(x->http->loop, &p->watch, wanted, &ignored) < 0)
 		return STEP_END;
 	p->wanted = wanted;
 	return conn_expect(c, (c->len == 0 && !p->is_deaf ? EPOLLIN : 0) |

@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 import daemon
+import websocket
 from daemon import free_port, wait_until
 
 CERTIFICATE = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
@@ -138,6 +139,62 @@ class Tls(Front):
         with self.assertRaises(OSError):
             self.get(self.port, context=old)
         self.assertEqual(self.get(self.port, context=context), 200)
+
+    def secure(self, name):
+        made = socket.create_connection(("127.0.0.1", self.port), daemon.PATIENCE_S)
+        made = self.trust(name).wrap_socket(made, server_hostname="localhost")
+        self.addCleanup(made.close)
+        return made
+
+    def test_it_is_the_same_inside(self):
+        """What is no request, requests that come byte by byte, several at once, in large records."""
+        self.write_tls("first")
+        self.start()
+        self.assert_says("https://127.0.0.1:%d" % self.port)
+        head = b"HTTP/1.1\r\nHost: localhost\r\n"
+        made = self.secure("first")
+        self.assertEqual(made.selected_alpn_protocol(), None)
+        for byte in b"GET /healthz " + head + b"\r\n":
+            made.send(bytes([byte]))
+        self.assertIn(b" 200 OK\r\n", made.recv(9999))
+        made.sendall((b"GET /healthz " + head + b"\r\n") * 200 + b"GET /healthz " + head + b"Connection: close\r\n\r\n")
+        self.assertEqual(daemon.read_all(made).count(b" 200 OK\r\n"), 201)
+        made = self.secure("first")
+        made.sendall(b"GARBAGE\r\n\r\n")
+        self.assertIn(b'{"error":{"code":"invalid"', daemon.read_all(made))
+
+    def test_a_terminal(self):
+        """There is a pair of sockets between it and its client."""
+        self.write_tls("first")
+        self.start()
+        self.assert_says("https://127.0.0.1:%d" % self.port)
+        path = "/v1/sessions/%s/terminal" % self.post("/v1/sessions", {"language": "bash"})["id"]
+        for words, told in ((b"exit 7\n", (1000, "exit 7")), (b"kill -9 $$\n", (1000, "signal 9"))):
+            shell = websocket.WebSocket(self.secure("first"), path)
+            self.assertEqual(shell.status, 101)
+            shell.send(b"head -c 600000 /dev/zero | tr '\\0' x; echo do''ne\n")
+            self.assertEqual(shell.until(b"done").count("x" * 60), 10000)
+            shell.send(b"stty -echo; cat > f; echo re''ad\n")
+            for _ in range(300):
+                shell.send(b"y" * 999 + b"\n")
+            shell.send(b"\x04")
+            shell.until(b"read")
+            shell.send(b"wc -c f\n")
+            shell.until(b"300000 f")
+            shell.send(words)
+            self.assertEqual(shell.closing(), told)
+            shell.send(told[0].to_bytes(2, "big"), websocket.CLOSE)
+            self.assertEqual(shell.sock.recv(1), b"")
+        websocket.WebSocket(self.secure("first"), path).sock.close() # who goes takes the shell along
+        self.assertTrue(wait_until(lambda: "0" not in self.post(path.replace("terminal", "runs"),
+                                                                {"code": "ls /dev/pts"})["result"]["stdout"]))
+
+    def post(self, path, body):
+        made = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.trust("first"),
+                                           timeout=daemon.PATIENCE_S)
+        self.addCleanup(made.close)
+        made.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+        return json.load(made.getresponse())
 
     def test_a_new_certificate_and_a_wrong_key(self):
         self.certificate("second")

@@ -142,18 +142,39 @@ class Connections(daemon.Case):
         self.assertIn(b" 200 OK\r\n", got)
         self.assertTrue(got.endswith(b"}\n"))
 
-    def test_nonsense_is_not_answered(self):
-        for text in (b"\x16\x03\x01\x02\x00\x01\x00", b"NONSENSE\r\n\r\n", b"GET\r\n\r\n", b"\0" * 5000,
-                     b"GET /healthz HTTP/9.9\r\n\r\n", b"POST /v1/runs " + HEAD + JSON +
-                     b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"):
-            with self.subTest(text=text[:30]), self.daemon.raw() as sock:
-                sock.settimeout(0.5)
-                sock.sendall(text)
-                try:
-                    self.assertNotIn(b" 200 ", daemon.read_all(sock))
-                except socket.timeout: # it waits for the rest
-                    pass
-        self.assertTrue(self.daemon.answers())
+    def test_old_clients_may_stay(self):
+        with self.daemon.raw() as sock:
+            sock.sendall(b"GET /healthz HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"
+                         b"GET /healthz HTTP/1.0\r\n\r\n")
+            got = daemon.read_all(sock)
+        self.assertEqual((got.count(b" 200 OK\r\n"), got.count(b"Connection: keep-alive\r\n")), (2, 1))
+
+    def test_empty_lines_before_a_request(self):
+        with self.daemon.raw() as sock:
+            sock.sendall(b"\r\n\r\nGET /healthz " + HEAD + b"\r\n\r\nGET /healthz " + HEAD +
+                         b"Connection: close\r\n\r\n")
+            self.assertEqual(daemon.read_all(sock).count(b" 200 OK\r\n"), 2)
+
+    def test_an_address_with_its_host(self):
+        """As to a proxy; the host there is the one that counts."""
+        with self.daemon.raw(tcp=True) as sock:
+            for target, host, status in (("http://localhost/healthz", "evil.example", 200),
+                                         ("HTTP://127.0.0.1:%d/healthz" % self.daemon.port, "x", 200),
+                                         ("http://localhost?x", "localhost", 200),
+                                         ("http://evil.example/healthz", "localhost", 403)):
+                sock.sendall(("GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (target, host)).encode())
+                self.assertIn(b" %d " % status, sock.recv(9999), target)
+
+    def test_who_asks_before_sending_is_told(self):
+        body = json.dumps(run_of("print('asked')")).encode()
+        head = (b"POST /v1/runs " + HEAD + JSON + b"Content-Length: %d\r\n" % len(body))
+        with self.daemon.raw() as sock:
+            sock.sendall(head + b"Expect: 100-continue\r\n\r\n")
+            self.assertEqual(sock.recv(9999), b"HTTP/1.1 100 Continue\r\n\r\n")
+            sock.sendall(body)
+            self.assertIn(b"asked\\n", sock.recv(9999))
+            sock.sendall(head + b"Expect: a-miracle\r\n\r\n" + body)
+            self.assertIn(b" 417 ", sock.recv(9999))
 
     def test_requests_are_not_smuggled(self):
         inner = b"GET /v1/environments " + HEAD + b"\r\n"
@@ -183,6 +204,85 @@ class Connections(daemon.Case):
             if sock is slow[0]:
                 sock.sendall(b"t: localhost\r\n\r\n")
                 self.assertIn(b" 200 OK", sock.recv(9999))
+
+
+class Nonsense(daemon.Case):
+    """Whatever comes instead of a request: the one shape of errors, once, and the end."""
+    POST = b"POST /v1/runs " + HEAD + JSON
+    BROKEN = (
+        (400, b"GARBAGE\r\n\r\n"),
+        (400, b"GET\r\n\r\n"),
+        (400, b"GET /healthz\r\n\r\n"),
+        (400, b"GET  /healthz " + HEAD + b"\r\n"),
+        (400, b"G(T /healthz " + HEAD + b"\r\n"),
+        (400, b"GET /healthz HTTP/1.1\nHost: localhost\n\n"),
+        (400, b"GET /healthz " + HEAD + b"Host: localhost\r\n\r\n"),
+        (400, b"GET /healthz " + HEAD + b"X: a\r\n b\r\n\r\n"),
+        (400, b"GET /healthz " + HEAD + b"no colon\r\n\r\n"),
+        (400, b"GET /healthz " + HEAD + b"X: \0\r\n\r\n"),
+        (400, POST + b"Content-Length: -1\r\n\r\n"),
+        (400, POST + b"Content-Length: 1x\r\n\r\nx"),
+        (400, POST + b"Content-Length:\r\n\r\n"),
+        (413, POST + b"Content-Length: 99999999999999999999\r\n\r\n"),
+        (400, POST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"),
+        (400, POST + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n"),
+        (414, b"GET /" + b"x" * 40000),
+        (431, b"GET /healthz " + HEAD + b"X: " + b"y" * 40000),
+        (431, b"GET /healthz " + HEAD + b"X: y\r\n" * 2000 + b"\r\n"),
+        (505, b"GET /healthz HTTP/9.9\r\n\r\n"),
+        (505, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+        (400, b"\x16\x03\x01\x02\x00\x01\x00"),
+        (400, b"\0" * 5000),
+    )
+    # These are requests, and the connection is good for more.
+    ODD = (
+        (400, b"GET /healthz HTTP/1.1\r\n\r\n"),
+        (400, b"GET healthz " + HEAD + b"\r\n"),
+        (400, b"OPTIONS * " + HEAD + b"\r\n"),
+        (400, b"CONNECT localhost:80 " + HEAD + b"\r\n"),
+        (400, b"GET /healthz?" + b"&".join(b"a%d=1" % i for i in range(600)) + b" " + HEAD + b"\r\n"),
+        (431, b"GET /healthz " + HEAD + b"X: y\r\n" * 64 + b"\r\n"),
+    )
+
+    def read_one(self, got):
+        head, body = got.split(b"\r\n\r\n", 1)
+        self.assertTrue(head.startswith(b"HTTP/1.1 "), got)
+        fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+        self.assertEqual((fields["Content-Type"], fields["Content-Length"]), ("application/json", str(len(body))))
+        self.assertTrue(fields["X-Request-Id"] and fields["Date"].endswith(" GMT"), fields)
+        return int(head.split()[1]), json.loads(body), fields
+
+    def test_is_told_what_is_wrong_with_it(self):
+        for tcp in (False, True):
+            for status, text in self.BROKEN:
+                with self.subTest(text=text[:60], tcp=tcp), self.daemon.raw(tcp) as sock:
+                    sock.sendall(text)
+                    answer = self.read_one(daemon.read_all(sock))
+                    self.assert_refused(answer, status, "limit" if status in (413, 414, 431) else "invalid")
+                    self.assertEqual(answer[2].get("Connection"), "close")
+        self.assertTrue(self.daemon.answers())
+
+    def test_what_is_merely_wrong_ends_nothing(self):
+        for status, text in self.ODD:
+            with self.subTest(text=text[:60]), self.daemon.raw() as sock:
+                for _ in range(2):
+                    sock.sendall(text)
+                    answer = self.read_one(sock.recv(9999))
+                    self.assertEqual((answer[0], set(answer[1])), (status, {"error"}), answer)
+                    self.assertNotIn("Connection", answer[2])
+                sock.sendall(b"GET /healthz?" + b"&".join([b"a"] * 64) + b" " + HEAD + b"\r\n")
+                self.assertIn(b" 200 OK", sock.recv(9999))
+
+    def test_hints(self):
+        with self.daemon.raw(tcp=True) as sock:
+            sock.sendall(b"\x16\x03\x01\x02\x00\x01\x00")
+            self.assertIn(b"not https://", daemon.read_all(sock))
+
+    def test_other_systems_clients_are_told_in_their_words(self):
+        with self.daemon.raw() as sock:
+            sock.sendall(b"POST /execute " + HEAD + JSON + b"Content-Length: -1\r\n\r\n")
+            status, answer, _ = self.read_one(daemon.read_all(sock))
+        self.assertEqual((status, set(answer)), (400, {"stdout", "stderr", "process_status"}), answer)
 
 
 class WebPages(daemon.Case):

@@ -55,11 +55,20 @@ class Lines(daemon.Case):
         for wrong in (TRACE.upper(), TRACE + "-x", TRACE.replace("0af", "000").replace("-b7", "-xx")):
             answer = self.daemon.ask("GET", "/healthz", headers={"traceparent": wrong})
             self.assertNotIn("traceparent", answer[2])
-        made = self.daemon.raw()
-        made.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" +
-                     b"traceparent: %s\r\n" % TRACE.encode() * 2 + b"\r\n")
-        self.assertNotIn(b"traceparent", daemon.read_all(made))
-        made.close()
+        with self.daemon.raw() as made:
+            made.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" +
+                         (b"traceparent: %s\r\n" % TRACE.encode()) * 2 + b"\r\n")
+            got = daemon.read_all(made)
+        self.assertIn(b" 200 OK\r\n", got)
+        self.assertNotIn(b"traceparent", got)
+
+    def test_what_is_no_request_has_its_line(self):
+        with self.daemon.raw() as made:
+            made.sendall(b"GARBAGE\r\n\r\n")
+            got = daemon.read_all(made)
+        name = got.split(b"X-Request-Id: ")[1].split(b"\r\n")[0].decode()
+        line = self.one(event="request", request=name)
+        self.assertEqual((line["method"], line["path"], line["status"]), ("", "", 400))
 
     def test_a_guest_is_told_of_neither(self):
         code = "import os, sys; print(dict(os.environ), sys.argv)"
