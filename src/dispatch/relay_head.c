@@ -8,7 +8,9 @@
 #include <string.h>
 
 static const char *const passed[] = {
-	"Content-Type", "Accept", "Idempotency-Key", "Range", "If-Range", "If-None-Match",
+	"Content-Type", "Accept",        "Idempotency-Key",
+	"Range",        "Content-Range", "If-None-Match",
+	"If-Match",     "If-Range",      "If-Unmodified-Since",
 };
 
 enum { LINE_MAX_LEN = 16 << 10 };

@@ -447,6 +447,7 @@ class Kept(Case):
                 found.append((pid, len(rows["NSpid"].split())))
         return found
 
+    @daemon.inside
     def test_one_that_died_meanwhile_is_missed_by_nobody(self):
         session = self.open()
         self.step(session, "x = 1")
@@ -458,6 +459,7 @@ class Kept(Case):
                 os.kill(pid, signal.SIGKILL)
             self.assertTrue(wait_until(lambda: not self.named("vial-grafter")))
 
+    @daemon.inside
     def test_slots_that_died_are_made_again(self):
         def space_of(pid):
             try:

@@ -230,6 +230,7 @@ class Ending(unittest.TestCase):
         self.assertIsInstance(answers[0], Exception)
         self.assert_all_gone(self.server)
 
+    @daemon.inside
     def test_who_asks_for_versions_goes_with_the_server(self):
         folder = tempfile.mkdtemp(prefix="vial-test-", dir="/var/lib")  # of what sandboxes have no own
         self.addCleanup(shutil.rmtree, folder)
