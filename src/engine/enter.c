@@ -20,7 +20,7 @@
 struct enter {
 	const struct lease *lease;
 	const struct guest_spec *guest;
-	int status_fd, gate_fd;
+	int *status_fd, *gate_fd;
 };
 
 static int new_session(struct enter *in, struct err *e)
@@ -93,17 +93,29 @@ static int restrict_files(struct enter *in, struct err *e)
 				 e);
 }
 
+/* Whoever forked us may have any descriptor where the guest's own will be. */
+static int make_way(int *fd, const struct guest_spec *guest, struct err *e)
+{
+	bool is_theirs = (*fd >= 0 && *fd < 3) || (guest->control_fd && *fd == BOX_CONTROL_FD);
+
+	if (is_theirs)
+		*fd = SYS(fcntl, *fd, F_DUPFD_CLOEXEC, guest->control_fd ? BOX_CONTROL_FD + 1 : 3);
+	return is_theirs && *fd < 0 ? err_sys(e, "descriptor") : 0;
+}
+
 static int arrange_fds(struct enter *in, struct err *e)
 {
 	const struct guest_spec *guest = in->guest;
-	int keep[] = { in->status_fd, in->gate_fd, BOX_CONTROL_FD };
+	int control = guest->control_fd;
 
-	if (fds_place_stdio(guest->stdio, e) < 0)
+	if (make_way(in->status_fd, guest, e) < 0 || make_way(in->gate_fd, guest, e) < 0 ||
+	    (control && make_way(&control, guest, e) < 0) || fds_place_stdio(guest->stdio, e) < 0)
 		return -1;
-	if (guest->control_fd && SYS(dup3, guest->control_fd, BOX_CONTROL_FD,
-				     guest->control_survives ? 0 : O_CLOEXEC) < 0)
+	if (control &&
+	    SYS(dup3, control, BOX_CONTROL_FD, guest->control_survives ? 0 : O_CLOEXEC) < 0)
 		return err_sys(e, "control socket");
-	return fds_close_except(3, keep, guest->control_fd ? 3 : 2, e);
+	int keep[] = { *in->status_fd, *in->gate_fd, BOX_CONTROL_FD };
+	return fds_close_except(3, keep, control ? 3 : 2, e);
 }
 
 static int filter_calls(struct enter *in, struct err *e)
@@ -120,7 +132,7 @@ static int filter_calls(struct enter *in, struct err *e)
  * is left where it is, for those who come later; an end without one means that pid 1 failed. */
 static int await_seal(struct enter *in, struct err *e)
 {
-	struct pollfd gate = { in->gate_fd, POLLIN, 0 };
+	struct pollfd gate = { *in->gate_fd, POLLIN, 0 };
 	int n;
 
 	do
@@ -183,8 +195,8 @@ static const struct step trusted_steps[] = {
 	{ 0 },
 };
 
-int guest_enter(const struct lease *lease, const struct guest_spec *guest, int status_fd,
-		int gate_fd, struct err *e)
+int guest_enter(const struct lease *lease, const struct guest_spec *guest, int *status_fd,
+		int *gate_fd, struct err *e)
 {
 	struct enter in = { lease, guest, status_fd, gate_fd };
 	const struct step *step = guest->is_trusted ? trusted_steps
@@ -202,7 +214,7 @@ _Noreturn void guest_main(const struct lease *lease, const struct guest_spec *gu
 {
 	struct err e;
 
-	if (guest_enter(lease, guest, status_fd, gate_fd, &e) < 0) {
+	if (guest_enter(lease, guest, &status_fd, &gate_fd, &e) < 0) {
 		err_send(&e, status_fd);
 		_exit(125);
 	}

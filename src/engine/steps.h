@@ -78,9 +78,10 @@ struct slot_report {
 
 _Noreturn void init_main(const struct box_spec *spec, int channel, int gate);
 
-/* Become the guest: all but its first instruction.  On failure nothing of it may run. */
-int guest_enter(const struct lease *lease, const struct guest_spec *guest, int status_fd,
-		int gate_fd, struct err *e) MUST_USE;
+/* Become the guest: all but its first instruction.  On failure nothing of it may run.  Both
+ * descriptors may have another number then. */
+int guest_enter(const struct lease *lease, const struct guest_spec *guest, int *status_fd,
+		int *gate_fd, struct err *e) MUST_USE;
 /* The keeper's side: the pipe ends with exec, or with death, the guest's own affair.  A message is
  * a failure. */
 int guest_await_exec(int status, struct err *e) MUST_USE;

@@ -106,7 +106,8 @@ static void enter(const struct order *order, const int *fds)
 
 	for (uint32_t i = 0; i < order->rule_count; i++)
 		rules[i] = (struct landlock_rule){ order->rules[i].path, order->rules[i].access };
-	if (join(order, fds, &e) < 0 || guest_enter(&order->lease, &guest, status, gate, &e) < 0) {
+	if (join(order, fds, &e) < 0 ||
+	    guest_enter(&order->lease, &guest, &status, &gate, &e) < 0) {
 		err_send(&e, status);
 		_exit(125);
 	}

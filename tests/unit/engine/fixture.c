@@ -72,6 +72,7 @@ int fixture_run(struct fixture *f, struct run_end *ret, int (*main)(void))
 				    .rules = rules,
 				    .rule_count = sizeof(rules) / sizeof(rules[0]),
 				    .landlock_abi = landlock_abi(),
-				    .seccomp = &seccomp_guest };
+				    .seccomp = &seccomp_guest,
+				    .control_fd = f->control_fd };
 	return run_guest(ret, f->box, &guest, &io, true, &f->e);
 }

@@ -17,6 +17,7 @@ struct fixture {
 	struct cgroup *cgroup;
 	struct buf out, err;
 	int *awake; /* of struct run_io */
+	int control_fd; /* of struct guest_spec */
 	struct err e;
 };
 

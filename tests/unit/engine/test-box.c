@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -70,6 +71,14 @@ static int has_loopback_only(void)
 	CLAIM(socket(AF_INET, SOCK_STREAM, 0) >= 0);
 	CLAIM(socket(AF_NETLINK, SOCK_RAW, 0) < 0);
 	CLAIM(socket(AF_PACKET, SOCK_RAW, 0) < 0);
+	return 0;
+}
+
+static int has_a_control_socket_and_nothing_else(void)
+{
+	CLAIM(write(BOX_CONTROL_FD, "x", 1) == 1);
+	for (int fd = 3; fd < 1100; fd++)
+		CLAIM(fd == BOX_CONTROL_FD || fcntl(fd, F_GETFD) < 0);
 	return 0;
 }
 
@@ -317,6 +326,56 @@ TEST(a_box_that_cannot_be_built_says_why_and_leaves_nothing)
 	f.spec.mount_count = 1;
 	CHECK(fixture_run(&f, &end, exits_with_42) < 0);
 	CHECK_STR(f.e.msg, "mount: /no/such/path: No such file or directory");
+}
+
+/* Every number below that; returns how many. */
+static int take_descriptors(int taken[BOX_CONTROL_FD], int below)
+{
+	int count = 0;
+
+	for (int fd = dup(0); fd >= 0; fd = dup(0)) {
+		if (fd >= below) {
+			(void)close(fd);
+			break;
+		}
+		taken[count++] = fd;
+	}
+	return count;
+}
+
+static int run_with_few_numbers_left(struct fixture *f, struct run_end *ret, int few)
+{
+	int taken[BOX_CONTROL_FD], count = take_descriptors(taken, BOX_CONTROL_FD - few);
+	int failed = fixture_run(f, ret, has_a_control_socket_and_nothing_else);
+
+	while (count > 0)
+		(void)close(taken[--count]);
+	return failed;
+}
+
+TEST(a_control_socket_has_its_number_whatever_had_it_before)
+{
+	NEED_ROOT();
+	struct rlimit many;
+
+	CHECK(getrlimit(RLIMIT_NOFILE, &many) == 0);
+	many.rlim_cur = many.rlim_max;
+	CHECK(setrlimit(RLIMIT_NOFILE, &many) == 0);
+	for (int few = 0; few < 32; few++) {
+		auto_fixture struct fixture f;
+		struct run_end end;
+		int fds[2];
+		char byte = 0;
+
+		CHECK_DONE(fixture_open(&f));
+		CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+		auto_close int ours = fds[0], theirs = fds[1];
+		f.control_fd = theirs;
+		CHECK_DONE(run_with_few_numbers_left(&f, &end, few));
+		CHECK_STR(buf_str(&f.err), "");
+		CHECK_INT(end.exit_code, 0);
+		CHECK(read(ours, &byte, 1) == 1 && byte == 'x');
+	}
 }
 
 TEST(a_read_only_workspace_is_writable_for_the_keeper_alone)
