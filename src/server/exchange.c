@@ -123,10 +123,8 @@ void exchange_refuse(struct exchange *x, unsigned status, enum err_code code, co
 	give_back(x);
 }
 
-static void refuse_length(struct exchange *x)
+static void refuse_length(struct exchange *x, size_t max)
 {
-	size_t max = x->match.route->body_max;
-
 	if (max)
 		exchange_refuse(x, 413, ERR_LIMIT, "a body of at most %zu bytes is taken here",
 				max);
@@ -173,6 +171,8 @@ static void begin_taking(struct exchange *x)
 {
 	x->is_taking = true;
 	x->allowed = TAKE_STEP;
+	/* Whoever sends much wants to know why it was for nothing. */
+	x->discard_max = exchange_announced(x) < 0 ? DISCARD_UNKNOWN_MAX : UINT64_MAX;
 	conn_allow_bytes(x->conn, TAKE_STEP);
 	x->match.route->handle(x, x->http->options.arg);
 }
@@ -225,18 +225,19 @@ static void open_up(struct exchange *x, const struct http1_head *head)
 		conn->body = (struct http1_body){ .is_over = false };
 	}
 
-	size_t max = x->match.route ? x->match.route->body_max : 0;
+	const struct route *route = x->match.route; /* NULL: it has been refused */
+	size_t max = route ? route->body_max : 0;
 	bool is_known = conn->body.kind == BODY_LENGTH;
 	uint64_t announced = is_known ? conn->body.left : 0;
 	if (!x->is_refused && announced > max)
-		refuse_length(x);
+		refuse_length(x, max);
 	/* Who asks first, or would send more than we care to throw away, is told at once; the
 	 * connection ends with that.  Others find their answer after their body. */
 	x->is_asking = said.expects && !x->is_old && !conn->body.is_over;
 	x->is_hasty = x->is_refused &&
 		      (x->is_asking || announced > DISCARD_MAX || x->failure.status == 400);
 	x->body = (struct buf)BUF_INIT(max);
-	if (!x->is_refused && x->match.route->streams)
+	if (!x->is_refused && route && route->streams)
 		begin_taking(x);
 	else
 		conn_allow_bytes(conn, x->is_refused ? DISCARD_MAX : is_known ? announced : max);
@@ -298,8 +299,6 @@ static ssize_t hand_over(struct exchange *x, const char *bytes, size_t len)
 void exchange_take(struct exchange *x, const struct body_events *events)
 {
 	x->sink = *events;
-	/* Whoever sends much wants to know why it was for nothing. */
-	x->discard_max = exchange_announced(x) < 0 ? DISCARD_UNKNOWN_MAX : UINT64_MAX;
 	if (x->is_taking)
 		exchange_resume(x);
 	else
@@ -344,7 +343,7 @@ static ssize_t take_body(struct exchange *x, const char *bytes, size_t len)
 	if (x->body.dropped && x->charged <= x->body.max)
 		exchange_refuse(x, 503, ERR_BUSY, "no memory for the body");
 	else if (x->body.dropped)
-		refuse_length(x);
+		refuse_length(x, x->body.max);
 	return (ssize_t)len;
 }
 

@@ -5,6 +5,7 @@ import threading
 import time
 import unittest
 
+import daemon
 import sessions
 from daemon import wait_until
 from fork_model import Family

@@ -370,6 +370,15 @@ class Size(Case):
         answers = [self.put(session, "n%d" % i, b"")[0] for i in range(120)]
         self.assertEqual((answers[0], answers[-1]), (201, 507))
 
+    def test_whoever_sends_much_for_nothing_reads_why_and_goes_on(self):
+        session, content = self.open(limits={"workspace": "4m"}), b"x" * (70 * MIB)
+        made = self.daemon.connect()
+        self.addCleanup(made.close)
+        for path, status in ((self.path(session, "a"), 507), (self.path("none", "a"), 404),
+                             (self.path(session, "a") + "?mode=9", 400)):
+            self.assertEqual(self.daemon.ask("PUT", path, content, connection=made)[0], status)
+        self.assertEqual(self.daemon.ask("PUT", self.path(session, "a"), b"", connection=made)[0], 201)
+
     def test_an_upload_that_breaks_off_leaves_nothing(self):
         session = self.open()
         self.put(session, "f", b"old")
