@@ -532,12 +532,38 @@ static pid_t clone_guest(struct clone_args *args, struct spawn *s)
 	return SYS(sys_clone3_lend, args, guest_start, s);
 }
 
+/* Whoever makes it may be at it still: all else is joined meanwhile.  Negative: why there is
+ * none. */
+static int await_net(const struct box *box)
+{
+	struct pollfd maker = { box->net_maker, POLLIN, 0 };
+
+	if (box->net_maker < 0 && box->ns[NS_NET] >= 0)
+		return box->ns[NS_NET];
+	while (box->net_maker >= 0 && SYS(poll, &maker, 1, -1) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return box->shared->net;
+}
+
+static void join(const struct spawn *s, int ns, int flag)
+{
+	struct err e;
+
+	if (ns >= 0 && SYS(setns, ns, flag) == 0)
+		return;
+	if (ns < 0)
+		errno = -ns;
+	err_sys(&e, ns < 0 ? "net" : "setns");
+	spawner_fail(s, &e);
+}
+
 static void spawner_main(void *arg)
 {
 	struct spawn *s = arg;
-	static const int flags[NS_COUNT_] = {
-		[NS_USER] = CLONE_NEWUSER, [NS_PID] = CLONE_NEWPID, [NS_NET] = CLONE_NEWNET,
-		[NS_IPC] = CLONE_NEWIPC,   [NS_UTS] = CLONE_NEWUTS, [NS_MNT] = CLONE_NEWNS,
+	static const int flags[NS_NET] = {
+		[NS_USER] = CLONE_NEWUSER, [NS_PID] = CLONE_NEWPID, [NS_IPC] = CLONE_NEWIPC,
+		[NS_UTS] = CLONE_NEWUTS,   [NS_MNT] = CLONE_NEWNS,
 	};
 	struct clone_args args = {
 		.flags = CLONE_PARENT | CLONE_PIDFD | CLONE_PARENT_SETTID,
@@ -555,14 +581,10 @@ static void spawner_main(void *arg)
 	if (oom_volunteer(&e) < 0) /* with the host's own power, where there is any */
 		spawner_fail(s, &e);
 	/* The user namespace first: it brings the capabilities that the others ask for. */
-	for (int i = 0; i < NS_COUNT_; i++) {
-		if (i == NS_NET && s->box->share_network)
-			continue; /* we are in it, and hold no power over it */
-		if (SYS(setns, s->box->ns[i], flags[i]) < 0) {
-			err_sys(&e, "setns");
-			spawner_fail(s, &e);
-		}
-	}
+	for (int i = 0; i < NS_NET; i++)
+		join(s, s->box->ns[i], flags[i]);
+	if (!s->box->share_network) /* else we are in it, and hold no power over it */
+		join(s, await_net(s->box), CLONE_NEWNET);
 	if (cgroup_fd >= 0) {
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup_fd;
@@ -630,11 +652,6 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
 
 	if (box->bare)
 		return bare_spawn(ret, box->bare, box->channel, spec, e);
-	end_net(box);
-	if (!box->share_network && box->ns[NS_NET] < 0) {
-		errno = -box->shared->net;
-		return err_sys(e, "net");
-	}
 	if (SYS(pipe2, pipe_fds, O_CLOEXEC) < 0)
 		return err_sys(e, "status pipe");
 	status = pipe_fds[0];
@@ -650,6 +667,7 @@ int box_spawn(struct guest *ret, struct box *box, const struct guest_spec *spec,
 	reap(spawner_fd); /* it shares our table: only then may we close its end of the pipe */
 	(void)close(spawner_fd);
 	(void)close(pipe_fds[1]);
+	end_net(box);
 
 	box->was_entered = true;
 	struct guest guest = box->shared->guest;
