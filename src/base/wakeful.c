@@ -29,22 +29,6 @@ static void on_release(struct timer *t)
 		wakeful_close(w); /* which lets go of it for certain */
 }
 
-static int open_device(void)
-{
-	return sysconf(_SC_NPROCESSORS_ONLN) > PROCESSORS_MAX
-		       ? -1
-		       : open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
-}
-
-int wakeful_hold(void)
-{
-	struct wakeful w = { .fd = open_device() };
-
-	if (w.fd >= 0)
-		(void)say(&w, LATENCY_NONE);
-	return w.fd;
-}
-
 void wakeful_begin(struct wakeful *w, struct loop *loop, int fd)
 {
 	*w = (struct wakeful){ .loop = loop, .fd = fd, .release.on_due = on_release };
@@ -52,7 +36,10 @@ void wakeful_begin(struct wakeful *w, struct loop *loop, int fd)
 
 void wakeful_open(struct wakeful *w, struct loop *loop)
 {
-	wakeful_begin(w, loop, open_device());
+	bool are_many = sysconf(_SC_NPROCESSORS_ONLN) > PROCESSORS_MAX;
+
+	wakeful_begin(w, loop,
+		      are_many ? -1 : open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC));
 }
 
 void wakeful_close(struct wakeful *w)

@@ -27,6 +27,3 @@ void wakeful_close(struct wakeful *w);                            /* twice is fi
 
 /* Something came, and more is to be expected. */
 void wakeful_stir(struct wakeful *w);
-
-/* Without a loop: until that descriptor is closed.  -1: not to be had, which is no failure. */
-int wakeful_hold(void);

@@ -18,7 +18,6 @@ enum { P_OUT, P_ERR, P_GUEST, P_CANCEL, P_OOM, P_STDIN, P_SOURCE, P_COUNT_ };
 #define DISK_CHECK_MS 100
 #define CENSUS_MS     50
 #define SOCKETS_MS    250
-#define SHORT_MS      30 /* a hello of most interpreters */
 
 enum { CHUNK = 65536, READS_AT_ONCE = 16 };
 
@@ -212,18 +211,6 @@ static void check_sockets(struct run *r, uint64_t now)
 	r->sockets_check_us = now + SOCKETS_MS * 1000;
 }
 
-static uint64_t let_sleep(const struct run *r, uint64_t now, uint64_t next)
-{
-	uint64_t until = r->start_us + SHORT_MS * 1000;
-
-	if (!r->io->awake || *r->io->awake < 0)
-		return next;
-	if (now < until)
-		return until < next ? until : next;
-	(void)close(take_fd(r->io->awake));
-	return next;
-}
-
 /* Enforce what is due; returns the time until something may be due again, in ms. */
 static int check_limits(struct run *r)
 {
@@ -235,7 +222,6 @@ static int check_limits(struct run *r)
 		stop(r, RUN_TIMED_OUT, "timeout");
 		return 0;
 	}
-	next = let_sleep(r, now, next);
 	if (!r->spec->cgroup) {
 		if (now >= r->census_check_us)
 			check_census(r, now);

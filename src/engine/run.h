@@ -26,7 +26,6 @@ struct run_io {
 	void *arg;
 	const struct workspace *watch; /* host directories whose growth is limited */
 	size_t watch_count;            /* at most RUN_WATCH_MAX */
-	int *awake; /* wakeful_hold(): closed, and -1, if the guest is not a short one; or NULL */
 };
 
 enum run_how {

@@ -1,7 +1,6 @@
 /*
  * execute - vial_run(): one job, one fresh sandbox, one result.
  */
-#include "base/wakeful.h"
 #include "engine/run.h"
 #include "lib/outlet.h"
 #include "lib/result.h"
@@ -23,7 +22,6 @@ struct execution {
 	struct timespec mark;
 	bool emptied; /* the run's group holds nobody any more */
 	struct outlet outlet; /* where hosts may be reached */
-	int awake;            /* processors, until its guest has run for a moment; or -1 */
 };
 
 static void execution_done(struct execution *x)
@@ -39,7 +37,6 @@ static void execution_done(struct execution *x)
 	plan_done(&x->plan);
 	if (x->bare_dir >= 0)
 		(void)close(x->bare_dir);
-	closep(&x->awake);
 	lease_done(&x->lease); /* last: the names above are ours while we hold it */
 }
 
@@ -166,8 +163,7 @@ static int compile(struct execution *x, struct result *r, bool *ret_ok, struct e
 	const struct run_io io = { .in_fd = -1,
 				   .cancel_fd = x->job->cancel_fd,
 				   .out = &r->out,
-				   .err = &r->err,
-				   .awake = &x->awake };
+				   .err = &r->err };
 	struct run_end end;
 
 	guest.argv = (const char *const *)x->plan.compile;
@@ -226,7 +222,6 @@ static int run(struct execution *x, struct result *r, struct err *e)
 		.arg = x->job,
 		.watch = watch,
 		.watch_count = watch_count,
-		.awake = &x->awake,
 	};
 	struct run_end end;
 
@@ -248,7 +243,6 @@ int vial_run(const struct vial_result **ret, struct vial_job *job, struct vial_e
 			       .host = job->host,
 			       .lease.fd = -1,
 			       .bare_dir = -1,
-			       .awake = -1,
 			       .outlet = { .channel = -1, .pidfd = -1, .lease.fd = -1 } };
 	auto_result struct result *r = NULL;
 	struct err *e = err_of(error);
@@ -257,8 +251,6 @@ int vial_run(const struct vial_result **ret, struct vial_job *job, struct vial_e
 	if (job_check(job, e) < 0 || job_hear_cancel(job, e) < 0 ||
 	    result_create(&r, &job->limits, e) < 0)
 		return -1;
-	if (x.host->config->server->wakeful) /* four processes make a sandbox, in turn */
-		x.awake = wakeful_hold();
 	if (prepare(&x, e) < 0)
 		return -1;
 	if (x.plan.compile && compile(&x, r, &go_on, e) < 0)

@@ -119,19 +119,3 @@ TEST(without_a_device_nothing_happens)
 	CHECK(!f.wakeful.is_held);
 	wakeful_close(&f.wakeful);
 }
-
-TEST(the_hold_of_a_run_is_its_descriptor)
-{
-	auto_close int device = open("/dev/cpu_dma_latency", O_RDWR | O_CLOEXEC);
-	auto_close int fd = wakeful_hold();
-	int32_t latency_us = -1;
-
-	if (device < 0 || sysconf(_SC_NPROCESSORS_ONLN) > 16) {
-		CHECK_INT(fd, -1);
-		return;
-	}
-	CHECK(fd >= 0);
-	CHECK(read(device, &latency_us, sizeof(latency_us)) == sizeof(latency_us));
-	CHECK_INT(latency_us, NONE);
-	CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-}

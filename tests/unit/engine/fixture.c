@@ -56,9 +56,7 @@ void fixture_done(struct fixture *f)
 
 int fixture_run(struct fixture *f, struct run_end *ret, int (*main)(void))
 {
-	const struct run_io io = {
-		.in_fd = -1, .cancel_fd = -1, .out = &f->out, .err = &f->err, .awake = f->awake
-	};
+	const struct run_io io = { .in_fd = -1, .cancel_fd = -1, .out = &f->out, .err = &f->err };
 
 	if (!f->box && (box_create(&f->box, &f->spec, &f->e) < 0 || box_ready(f->box, &f->e) < 0))
 		return -1;

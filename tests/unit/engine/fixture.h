@@ -16,7 +16,6 @@ struct fixture {
 	struct cgroup_host *cgroups;
 	struct cgroup *cgroup;
 	struct buf out, err;
-	int *awake; /* of struct run_io */
 	int control_fd; /* of struct guest_spec */
 	struct err e;
 };

@@ -243,26 +243,6 @@ TEST(time_up_is_told_as_a_timeout)
 	CHECK(end.wall_ms >= 100);
 }
 
-/* While it is made, and when it is a short one, processors shall not sleep; then they may. */
-TEST(a_guest_that_runs_for_long_lets_processors_sleep)
-{
-	NEED_ROOT();
-	auto_fixture struct fixture f;
-	int fds[2];
-	struct run_end end;
-	char byte;
-
-	CHECK_DONE(fixture_open(&f));
-	CHECK(pipe2(fds, O_CLOEXEC) == 0);
-	auto_close int held = fds[0], awake = fds[1];
-	f.limits.wall_ms = 100;
-	f.awake = &awake;
-	CHECK_DONE(fixture_run(&f, &end, spins));
-	CHECK(end.how == RUN_TIMED_OUT);
-	CHECK_INT(awake, -1);
-	CHECK(read(held, &byte, 1) == 0); /* nobody has the other end any more */
-}
-
 TEST(cpu_time_up_is_told_as_such)
 {
 	NEED_ROOT();
