@@ -457,13 +457,16 @@ void relay_tenant(struct exchange *x, void *arg)
 	relay(x, arg, PLACE_TEXT, exchange_tenant(x)->name, 0);
 }
 
-/* An id of no worker's may be a key of the client's own, or nonsense: whoever knows it answers. */
+/* An id of no worker's may be a key of the client's own, or nonsense: whoever knows it answers; or
+ * any of them, where a body comes for what only workers name. */
 void relay_by_id(struct exchange *x, void *arg)
 {
 	uint32_t node = node_of_id(exchange_id(x));
 
-	if (node == 0)
-		gather_first(x, arg);
-	else
+	if (node)
 		relay(x, arg, PLACE_NODE, "", node);
+	else if (exchange_route(x)->streams)
+		relay(x, arg, PLACE_TEXT, exchange_id(x), 0);
+	else
+		gather_first(x, arg);
 }

@@ -46,7 +46,7 @@ static void tunnel_free(struct tunnel *t)
 	closep(&t->there.fd);
 	if (t->x) {
 		exchange_on_gone(t->x, NULL, NULL);
-		exchange_hang_up(t->x);
+		exchange_hang_up(t->x, false);
 	}
 	if (t->worker)
 		worker_release(t->worker, false);
@@ -255,7 +255,8 @@ static void write_request(struct tunnel *t)
 	for (size_t i = 0; i < head.count; i++)
 		buf_printf(&t->request, "%s\r\n", buf_str(&head.text[i]));
 	relay_head_done(&head);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	size_t count = exchange_may_upgrade(t->x) ? sizeof(names) / sizeof(names[0]) : 0;
+	for (size_t i = 0; i < count; i++) {
 		const char *value = exchange_header(t->x, names[i]);
 		if (value && !strpbrk(value, "\r\n"))
 			buf_printf(&t->request, "%s: %s\r\n", names[i], value);

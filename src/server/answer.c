@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BLOCK = 64 << 10, STREAM_BLOCK = 16 << 10, PATIENCE_US = 3000 };
+enum { BLOCK = 64 << 10 };
 
 /* ---- a copy of it ---------------------------------------------------------------------- */
 
@@ -78,39 +78,9 @@ static const char *reason_of(unsigned status)
 		unsigned status;
 		const char *reason;
 	} rows[] = {
-		{ 101, "Switching Protocols" },
-		{ 200, "OK" },
-		{ 201, "Created" },
-		{ 202, "Accepted" },
-		{ 204, "No Content" },
-		{ 206, "Partial Content" },
-		{ 304, "Not Modified" },
-		{ 400, "Bad Request" },
-		{ 401, "Unauthorized" },
-		{ 403, "Forbidden" },
-		{ 404, "Not Found" },
-		{ 405, "Method Not Allowed" },
-		{ 408, "Request Timeout" },
-		{ 409, "Conflict" },
-		{ 410, "Gone" },
-		{ 412, "Precondition Failed" },
-		{ 413, "Content Too Large" },
-		{ 414, "URI Too Long" },
-		{ 415, "Unsupported Media Type" },
-		{ 416, "Range Not Satisfiable" },
-		{ 417, "Expectation Failed" },
-		{ 422, "Unprocessable Content" },
-		{ 426, "Upgrade Required" },
-		{ 429, "Too Many Requests" },
-		{ 431, "Request Header Fields Too Large" },
-		{ 499, "Client Closed Request" },
-		{ 500, "Internal Server Error" },
-		{ 501, "Not Implemented" },
-		{ 502, "Bad Gateway" },
-		{ 503, "Service Unavailable" },
-		{ 504, "Gateway Timeout" },
-		{ 505, "HTTP Version Not Supported" },
-		{ 507, "Insufficient Storage" },
+#define STATUS(number, text) { number, text },
+#include "server/status.def"
+#undef STATUS
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -332,29 +302,13 @@ void exchange_fail(struct exchange *x, const struct failure *f)
 
 /* ---- streams --------------------------------------------------------------------------- */
 
-static void on_patience(struct timer *t)
-{
-	exchange_resume(holder_of(t, struct exchange, patience)); /* no more of it came so soon */
-}
-
-/* The beginning of a stream waits a moment for more: of a short program that is all. */
-static void hold(struct exchange *x)
-{
-	struct err ignored;
-
-	x->patience.on_due = on_patience;
-	x->is_held = loop_set_timer(x->http->loop, &x->patience, PATIENCE_US, &ignored) == 0;
-}
-
 void exchange_stream(struct exchange *x, const char *type)
 {
 	x->pending = (struct buf)BUF_INIT(SIZE_MAX / 2); /* exchange_send() knows the bound */
 	x->is_stream = true;
 	tell_answer(x, 200, type);
-	if (!x->conn)
-		return;
-	respond(x, 200, type, LENGTH_UNKNOWN);
-	hold(x);
+	if (x->conn)
+		respond(x, 200, type, LENGTH_UNKNOWN);
 }
 
 static void add_pending(struct exchange *x, const char *bytes, size_t len)

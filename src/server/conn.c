@@ -68,6 +68,12 @@ static enum step expect_input(struct conn *c)
 	return conn_expect(c, EPOLLIN | leaving(c));
 }
 
+/* While it is our turn: as before, but for that. */
+static enum step expect_leaving(struct conn *c)
+{
+	return conn_expect(c, c->wanted | leaving(c));
+}
+
 /* ---- input and output ------------------------------------------------------------------ */
 
 static bool has_input_room(struct conn *c)
@@ -172,6 +178,10 @@ static enum step say_go_on(struct conn *c)
 {
 	struct exchange *x = c->x;
 
+	if (x->is_answered) {
+		x->is_hasty = true;
+		return STEP_ON;
+	}
 	if (x->is_taking && !x->is_refused && !x->sink.on_body) {
 		x->is_paused = true; /* until that is known */
 		conn_wait(c);
@@ -230,26 +240,17 @@ static enum step take_turn(struct conn *c)
 {
 	struct exchange *x = c->x;
 
-	if (!x->is_answered || x->is_held)
-		return STEP_WAIT;
+	if (!x->is_answered)
+		return expect_leaving(c);
 	c->state = CONN_ANSWER;
 	answer_head(x, &c->out);
 	return answer_fill(x, &c->out) == FILL_BROKEN ? STEP_END : STEP_ON;
 }
 
-/* The answer has left. */
+/* All is said. */
 static enum step finish(struct conn *c)
 {
-	struct exchange *x = c->x;
-
-	if (x->on_taken) {
-		c->state = CONN_OTHER;
-		conn_wait(c);
-		upgrade_begin(x);
-		return STEP_ON;
-	}
-	c->x = NULL;
-	exchange_end(x, false);
+	exchange_end(take_ptr(&c->x), false);
 	buf_done(&c->out);
 	c->is_garbled |= c->is_last && (c->len > 0 || c->is_readable);
 	if (c->is_last && !c->is_garbled)
@@ -258,6 +259,14 @@ static enum step finish(struct conn *c)
 	c->state = c->is_garbled ? CONN_LAST : CONN_HEAD;
 	if (c->is_garbled)
 		channel_shut(&c->channel);
+	return STEP_ON;
+}
+
+static enum step become_other(struct conn *c)
+{
+	c->state = CONN_OTHER;
+	conn_wait(c);
+	upgrade_begin(c->x);
 	return STEP_ON;
 }
 
@@ -272,9 +281,9 @@ static enum step send_answer(struct conn *c)
 		return STEP_ON;
 	case FILL_NONE:
 		conn_wait(c);
-		return c->wanted & EPOLLOUT ? expect_input(c) : STEP_WAIT;
+		return c->wanted & EPOLLOUT ? expect_input(c) : expect_leaving(c);
 	case FILL_OVER:
-		return finish(c);
+		return c->x->on_taken ? become_other(c) : finish(c);
 	case FILL_BROKEN:
 		break;
 	}
@@ -283,7 +292,10 @@ static enum step send_answer(struct conn *c)
 
 static enum step pump(struct conn *c)
 {
-	return upgrade_pump(c->x);
+	if (!upgrade_is_over(c->x))
+		return upgrade_pump(c->x);
+	c->is_last = c->is_garbled = true; /* whatever still comes is no request */
+	return finish(c);
 }
 
 /* TCP throws away what it was given to send when it is closed with something unread: the answer
@@ -348,6 +360,7 @@ static void on_patience(struct timer *t)
 {
 	struct conn *c = holder_of(t, struct conn, patience);
 
+	c->is_leaving = false; /* it reads: look again when it does not */
 	if (is_quiet(c))
 		conn_doom(c);
 }
@@ -374,7 +387,9 @@ static void on_event(struct watch *w, uint32_t events)
 	if (http->options.wakeful) /* another processor wakes up while we read */
 		wakeful_stir(http->options.wakeful);
 	c->is_readable |= (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0;
-	if (is_quiet(c))
+	if (c->state == CONN_OTHER && events & (EPOLLHUP | EPOLLERR))
+		conn_doom(c); /* which would be told of again and again */
+	else if (is_quiet(c))
 		hear(c, events);
 	else
 		conn_serve(c);

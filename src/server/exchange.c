@@ -77,11 +77,8 @@ void exchange_resume(struct exchange *x)
 {
 	if (!x->conn)
 		return;
-	if (x->is_held)
-		loop_cancel_timer(x->http->loop, &x->patience);
-	x->is_held = false;
 	if (x->is_paused)
-		conn_allow_bytes(x->conn, TAKE_STEP);
+		conn_allow_bytes(x->conn, BODY_STEP);
 	x->is_paused = false;
 	conn_poke(x->conn);
 }
@@ -170,10 +167,8 @@ static int name_request(struct exchange *x, const char *wanted, struct err *e)
 static void begin_taking(struct exchange *x)
 {
 	x->is_taking = true;
-	x->allowed = TAKE_STEP;
 	/* Whoever sends much wants to know why it was for nothing. */
 	x->discard_max = exchange_announced(x) < 0 ? DISCARD_UNKNOWN_MAX : UINT64_MAX;
-	conn_allow_bytes(x->conn, TAKE_STEP);
 	x->match.route->handle(x, x->http->options.arg);
 }
 
@@ -237,10 +232,10 @@ static void open_up(struct exchange *x, const struct http1_head *head)
 	x->is_hasty = x->is_refused &&
 		      (x->is_asking || announced > DISCARD_MAX || x->failure.status == 400);
 	x->body = (struct buf)BUF_INIT(max);
+	x->allowed = BODY_STEP;
+	conn_allow_bytes(conn, is_known && announced < BODY_STEP ? announced : BODY_STEP);
 	if (!x->is_refused && route && route->streams)
 		begin_taking(x);
-	else
-		conn_allow_bytes(conn, x->is_refused ? DISCARD_MAX : is_known ? announced : max);
 }
 
 struct exchange *exchange_begin(struct conn *conn, ssize_t end)
@@ -268,30 +263,27 @@ struct exchange *exchange_begin(struct conn *conn, ssize_t end)
 
 /* ---- the body -------------------------------------------------------------------------- */
 
+/* Who never ends has its answer all the same. */
 static ssize_t discard(struct exchange *x, size_t len)
 {
 	x->discarded += len;
-	if (x->is_taking && x->discarded % TAKE_STEP < len)
-		conn_allow_bytes(x->conn, TAKE_STEP);
-	return x->discarded <= x->discard_max ? (ssize_t)len : -1;
+	x->is_hasty |= x->discarded > x->discard_max;
+	return (ssize_t)len;
 }
 
 /* A piece for the handler; what it does not take now stays where it is, and what is behind it. */
 static ssize_t hand_over(struct exchange *x, const char *bytes, size_t len)
 {
+	if (x->is_answered)
+		return discard(x, len);
 	size_t taken = x->sink.on_body ? x->sink.on_body(bytes, len, x->sink.arg) : 0;
-
 	if (x->is_gone)
 		return -1;
 	if (x->is_refused)
 		return discard(x, len);
-	x->taken += taken;
 	if (taken < len) {
 		x->is_paused = true;
 		conn_wait(x->conn);
-	} else if (x->taken >= x->allowed) {
-		x->allowed = x->taken + TAKE_STEP;
-		conn_allow_bytes(x->conn, TAKE_STEP);
 	}
 	return (ssize_t)taken;
 }
@@ -352,8 +344,13 @@ ssize_t exchange_feed(struct exchange *x, const char *bytes, size_t len)
 	ssize_t taken = x->is_taking && !x->is_refused ? hand_over(x, bytes, len)
 						       : take_body(x, bytes, len);
 
-	if (taken > 0)
-		x->bytes_in += (size_t)taken;
+	if (taken < 0)
+		return taken;
+	x->bytes_in += (size_t)taken;
+	if (x->bytes_in >= x->allowed && !x->is_paused) {
+		x->allowed = x->bytes_in + BODY_STEP;
+		conn_allow_bytes(x->conn, BODY_STEP);
+	}
 	return taken;
 }
 
@@ -377,6 +374,8 @@ void exchange_turn(struct exchange *x)
 	x->is_taking = x->is_paused = false;
 	x->is_handled = true;
 	conn_wait(x->conn);
+	if (x->is_answered)
+		return; /* since before the end of its body */
 	if (x->is_refused) {
 		x->http->state.refused++;
 		exchange_fail(x, &x->failure);
@@ -424,8 +423,7 @@ void exchange_end(struct exchange *x, bool is_cut)
 	struct http *http = x->http;
 
 	tell_gone(x);
-	tell_end(x, is_cut);
-	loop_cancel_timer(http->loop, &x->patience);
+	tell_end(x, is_cut && !x->is_hung_up);
 	upgrade_end(x);
 	room_give(exchange_room(x), &x->held, UINT64_MAX);
 	TAILQ_REMOVE(&http->exchanges, x, link);
@@ -452,6 +450,11 @@ const char *exchange_part(const struct exchange *x)
 const char *exchange_rest(const struct exchange *x)
 {
 	return x->match.rest;
+}
+
+bool exchange_may_upgrade(const struct exchange *x)
+{
+	return !x->is_old && !x->is_head;
 }
 
 bool exchange_is_head(const struct exchange *x)

@@ -12,8 +12,8 @@
  * instead, and the exchange is no more.
  *
  * A route that streams its body has its handler called when the head is there.  It says with
- * exchange_take() where the body goes; until then the client waits.  An answer before the end of
- * the body can only be a failure: what is left of the body is thrown away, then it is sent.
+ * exchange_take() where the body goes; until then the client waits.  Of an answer before the end
+ * of the body: what is left of the body is thrown away, then it is sent.
  */
 #include "base/buf.h"
 #include "base/loop.h"
@@ -166,7 +166,9 @@ void exchange_break(struct exchange *x);
  * (borrowed, not blocking) and what had come with the request.  Until exchange_hang_up() there is
  * an exchange; a server that ends first tells on_gone, with the same argument.
  */
+bool exchange_may_upgrade(const struct exchange *x); /* HTTP/1.0 has no such thing */
 void exchange_upgrade(struct exchange *x, const char *protocol,
 		      void (*on_taken)(int fd, const char *early, size_t len, void *arg),
 		      void *arg);
-void exchange_hang_up(struct exchange *x); /* also one that was not taken yet; it is no more */
+/* Also one that was not taken yet; it is no more.  is_cut: the client was gone before. */
+void exchange_hang_up(struct exchange *x, bool is_cut);

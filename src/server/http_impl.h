@@ -23,7 +23,7 @@ enum {
 	PATH_NOTE_MAX = 128,
 	DISCARD_MAX = 64 << 20, /* of a body that was refused, so that its sender reads why */
 	DISCARD_UNKNOWN_MAX = 1 << 30, /* likewise, where nobody said how much it would be */
-	TAKE_STEP = 1 << 20,    /* of a body that is taken as it comes: each has its deadline */
+	BODY_STEP = 1 << 20,    /* of a body: each has its deadline */
 	DATE_SIZE = 32,
 };
 
@@ -117,7 +117,7 @@ struct exchange {
 	uint64_t discard_max; /* no more of it is listened to */
 	struct failure failure;
 	struct body_events sink; /* where a body goes that is taken as it comes, if that was said */
-	uint64_t taken, allowed; /* bytes; allowed: up to there the deadline goes */
+	uint64_t allowed; /* bytes of the body: up to there the deadline goes */
 
 	bool is_refused; /* what is left of the body is discarded, then `failure` is the answer */
 	bool is_hasty;   /* ... and nothing of it is waited for */
@@ -128,14 +128,13 @@ struct exchange {
 	bool is_garbled; /* an escape in its address means nothing */
 	bool is_head, is_handled, is_gone;
 	bool is_answered; /* its answer is there */
-	bool is_held;     /* ... and waits a moment */
 	bool is_begun;    /* ... and has begun to leave */
 	bool is_stream, is_finished; /* finished: all of a stream is pending */
 	bool is_ended;               /* ... and so has been said */
+	bool is_hung_up;             /* upgraded, and over by our own will */
 	void (*on_gone)(void *arg);
 	void *on_gone_arg;
 	struct witness *witness; /* NULL: none, or it has all */
-	struct timer patience;
 
 	/* The answer. */
 	unsigned status;
@@ -219,4 +218,5 @@ void answer_bare(struct exchange *x, unsigned status);
 /* upgrade.c */
 void upgrade_begin(struct exchange *x);     /* its answer has left */
 enum step upgrade_pump(struct exchange *x); /* what TLS has between the two sides */
+bool upgrade_is_over(const struct exchange *x); /* that is, and all of it has left */
 void upgrade_end(struct exchange *x);

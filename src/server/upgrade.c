@@ -33,6 +33,23 @@ static void on_pair(struct watch *w, uint32_t events)
 	http_settle(http);
 }
 
+/* A hang-up would be told of again and again. */
+static bool rewatch(struct pump *p, uint32_t wanted)
+{
+	struct loop *loop = p->x->http->loop;
+	struct err ignored;
+	bool is_new = wanted != p->wanted;
+
+	p->wanted = wanted;
+	if (!wanted)
+		loop_unwatch(loop, &p->watch);
+	else if (!p->watch.active)
+		return loop_watch(loop, &p->watch, wanted, &ignored) == 0;
+	else if (is_new)
+		return loop_rewatch(loop, &p->watch, wanted, &ignored) == 0;
+	return true;
+}
+
 /* What they say, to the client. */
 static enum step pump_down(struct pump *p, struct conn *c)
 {
@@ -77,24 +94,25 @@ enum step upgrade_pump(struct exchange *x)
 {
 	struct pump *p = x->pump;
 	struct conn *c = x->conn;
-	struct err ignored;
 
 	if (!p)
 		return STEP_WAIT; /* the socket is not ours to look at */
 	enum step down = pump_down(p, c), up = down == STEP_END ? STEP_END : pump_up(p, c);
-	if (p->is_silent && c->out.len == 0) {
-		channel_shut(&c->channel);
-		return STEP_END;
-	}
+	if (upgrade_is_over(x))
+		return STEP_ON;
 	if (down != STEP_WAIT || up != STEP_WAIT)
 		return down == STEP_END || up == STEP_END ? STEP_END : STEP_ON;
-	uint32_t wanted =
-		(c->out.len == 0 && !p->is_silent ? EPOLLIN : 0) | (c->len ? EPOLLOUT : 0);
-	if (p->wanted != wanted && loop_rewatch(x->http->loop, &p->watch, wanted, &ignored) < 0)
+	bool is_heard = !p->is_deaf && p->theirs >= 0;
+	if (!rewatch(p, (c->out.len == 0 && !p->is_silent ? EPOLLIN : 0) |
+				(c->len && is_heard ? EPOLLOUT : 0)))
 		return STEP_END;
-	p->wanted = wanted;
-	return conn_expect(c, (c->len == 0 && !p->is_deaf ? EPOLLIN : 0) |
+	return conn_expect(c, (c->len == 0 && is_heard ? EPOLLIN : 0) |
 				      (c->out.len ? EPOLLOUT : 0));
+}
+
+bool upgrade_is_over(const struct exchange *x)
+{
+	return x->pump && x->pump->is_silent && x->conn->out.len == 0;
 }
 
 static bool pump_create(struct exchange *x)
@@ -162,11 +180,12 @@ static void throw_away_rest(int fd)
 		;
 }
 
-void exchange_hang_up(struct exchange *x)
+void exchange_hang_up(struct exchange *x, bool is_cut)
 {
 	struct conn *c = x->conn;
 
 	x->on_gone = NULL;
+	x->is_hung_up = x->is_begun && !is_cut && !x->is_gone;
 	if (x->pump) { /* their last words are on their way */
 		closep(&x->pump->theirs);
 		x->pump->theirs = -1;

@@ -60,7 +60,7 @@ int websocket_check(const struct exchange *x, struct failure *f)
 	auto_buf struct buf raw = BUF_INIT(64);
 	struct err ignored;
 
-	if (!has_word(exchange_header(x, "Upgrade"), "websocket") ||
+	if (!exchange_may_upgrade(x) || !has_word(exchange_header(x, "Upgrade"), "websocket") ||
 	    !has_word(exchange_header(x, "Connection"), "upgrade")) {
 		f->status = 426;
 		f->hint = "send 'Connection: Upgrade' and 'Upgrade: websocket'";
@@ -104,7 +104,7 @@ void websocket_free(struct websocket *w)
 	if (w->wslay)
 		wslay_event_context_free(w->wslay);
 	if (w->x)
-		exchange_hang_up(w->x); /* the socket is its */
+		exchange_hang_up(w->x, w->is_broken); /* the socket is its */
 	buf_done(&w->early);
 	free(w);
 }

@@ -96,7 +96,7 @@ static void pour(struct exchange *x, void *arg)
 static void on_taken(int fd, const char *early, size_t len, void *arg)
 {
 	(void)!send(fd, early, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	exchange_hang_up(arg);
+	exchange_hang_up(arg, false);
 }
 
 static void become(struct exchange *x, void *arg)
@@ -114,6 +114,11 @@ static const struct route routes[] = {
 	{ .method = "PUT",
 	  .path = "/pour/{to...}",
 	  .handle = pour,
+	  .body_max = 100000,
+	  .streams = true },
+	{ .method = "PUT",
+	  .path = "/soon/{id}",
+	  .handle = now,
 	  .body_max = 100000,
 	  .streams = true },
 	{ 0 },

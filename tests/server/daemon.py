@@ -125,13 +125,7 @@ class Daemon:
         return not os.path.exists(self.dir)
 
     def server_pid(self):
-        """The unprivileged half."""
-        with open("/proc/%d/task/%d/children" % ((self.process.pid,) * 2), encoding="ascii") as file:
-            for pid in file.read().split():
-                with open("/proc/%s/comm" % pid, encoding="ascii") as name:
-                    if name.read().strip() in ("vial-server", "vial-dispatcher"):
-                        return int(pid)
-        return None
+        return server_of(self.process.pid)
 
     # ---- clients ----
 
@@ -216,6 +210,16 @@ class Case(unittest.TestCase):
 
     def assert_no_runs(self):
         self.assertTrue(wait_until(lambda: not self.daemon.runs()), "runs are left")
+
+
+def server_of(keeper):
+    """The unprivileged half."""
+    with open("/proc/%d/task/%d/children" % (keeper, keeper), encoding="ascii") as file:
+        for pid in file.read().split():
+            with open("/proc/%s/comm" % pid, encoding="ascii") as name:
+                if name.read().strip() in ("vial-server", "vial-dispatcher"):
+                    return int(pid)
+    return None
 
 
 def read_all(sock):

@@ -6,8 +6,10 @@ import shutil
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import tempfile
+import time
 import unittest
 
 import daemon
@@ -189,6 +191,30 @@ class Tls(Front):
         self.assertTrue(wait_until(lambda: "0" not in self.post(path.replace("terminal", "runs"),
                                                                 {"code": "ls /dev/pts"})["result"]["stdout"]))
 
+    def test_a_terminal_that_is_full_when_its_client_goes(self):
+        """Nobody takes what came, and nobody is there any more: that is no work."""
+        self.write_tls("first")
+        self.start()
+        self.assert_says("https://127.0.0.1:%d" % self.port)
+        path = "/v1/sessions/%s/terminal" % self.post("/v1/sessions", {"language": "bash"})["id"]
+        shell = websocket.WebSocket(self.secure("first"), path)
+        shell.send(b"stty raw -echo; sleep 1000\n")
+        shell.sock.settimeout(1)
+        with self.assertRaises(OSError):
+            while True:
+                shell.send(b"x" * 60000)
+        shell.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        os.close(shell.sock.detach()) # a reset
+        before = self.server_cpu()
+        time.sleep(2)
+        self.assertLess(self.server_cpu() - before, 1)
+
+    def server_cpu(self):
+        """Seconds."""
+        with open("/proc/%d/stat" % daemon.server_of(self.process.pid), encoding="ascii") as file:
+            times = file.read().rsplit(")", 1)[1].split()[11:13]
+        return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+
     def post(self, path, body):
         made = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.trust("first"),
                                            timeout=daemon.PATIENCE_S)
@@ -339,6 +365,23 @@ class Reload(Front):
         self.assertIn(b"start", made.getresponse().readline())
         self.process.terminate()
         self.assertEqual(self.process.wait(daemon.PATIENCE_S), 0)
+
+
+class Impatient(Front):
+    def test_a_body_that_does_not_come(self):
+        """Whether it is wanted or not, and however much was said that it would be."""
+        self.write("listen: [127.0.0.1:%d]" % self.port, "client_timeout: 1s")
+        self.start()
+        self.assert_says("http://127.0.0.1:%d" % self.port)
+        made = []
+        for path, kind in (("/v1/nothing", "application/json"), ("/v1/runs", "text/plain"), ("/v1/runs", "application/json")):
+            for length in (10, 9999):
+                made.append(socket.create_connection(("127.0.0.1", self.port), daemon.PATIENCE_S))
+                self.addCleanup(made[-1].close)
+                made[-1].sendall(("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
+                                  % (path, kind, length)).encode())
+        for sock in made:
+            self.assertEqual(daemon.read_all(sock), b"")
 
 
 class Sockets(Front):

@@ -1,4 +1,5 @@
 """The protocol: statuses, bounds, connections, web pages."""
+import contextlib
 import json
 import socket
 import time
@@ -89,6 +90,15 @@ class Requests(daemon.Case):
         with self.daemon.raw() as sock: # announced only: nobody waits for it
             sock.sendall(b"POST /v1/runs " + HEAD + JSON + b"Content-Length: 99999999999\r\n\r\n")
             self.assertIn(b" 413 ", daemon.read_all(sock))
+
+    def test_a_refused_body_that_never_ends(self):
+        for path, status in (("/v1/runs", 413), ("/v1/nothing", 404)):
+            with self.subTest(path=path), self.daemon.raw() as sock:
+                sock.sendall(b"POST %s " % path.encode() + HEAD + JSON + b"Transfer-Encoding: chunked\r\n\r\n")
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    for _ in range(200):
+                        sock.sendall(b"100000\r\n" + b"x" * (1 << 20) + b"\r\n")
+                self.assertIn(b" %d " % status, sock.recv(9999))
 
     def test_large_requests_are_fine(self):
         result = self.run_ok("import sys; print(len(sys.stdin.read()), len(open('f').read()))",

@@ -100,8 +100,10 @@ class Metrics(daemon.Case):
         gone = self.value("vial_http_refused_total", reason="gone")
         self.daemon.ask("GET", "/no/such\"path\n".replace("\n", "%0a"))
         self.daemon.ask("POST", "/v1/runs", {"nonsense": 1})
+        self.daemon.ask("POST", "/v1/runs", {}, {"Expect": "a-miracle"})
         self.assertEqual(seen("none", "404"), missing + 1)
         self.assertEqual(seen("/v1/runs", "400"), bad + 1)
+        self.assertEqual(seen("/v1/runs", "417"), 1)
         self.assertEqual(self.value("vial_http_refused_total", reason="gone"), gone + 1)
         self.assertGreaterEqual(self.value("vial_http_request_duration_seconds_count",
                                            method="POST", route="/v1/runs"), 1)

@@ -149,6 +149,10 @@ class Files(Case):
         self.assert_refused(self.put(session, "f/x", b"x"), 409, "invalid")
         self.assert_refused(self.put(session, "n" * 300, b"x"), 400, "invalid", "path")
         self.assert_refused(self.daemon.ask("GET", self.path("0" * 32, "f")), 404, "gone")
+        for other in ("0" * 32, "nope"): # which is no id of any session
+            self.assert_refused(self.put(other, "f", b"hello"), 404, "gone")
+            self.assert_refused(self.daemon.ask("POST", self.path(other, what="archive"), b"hello", {
+                "Content-Type": "application/x-tar", "Expect": "100-continue"}), 404, "gone")
         self.assert_refused(self.daemon.ask("GET", self.path(session, path="none")), 404, "gone")
         self.assert_refused(self.daemon.ask("GET", self.path(session, limit="x")), 400, "invalid", "limit")
         self.assertEqual(self.names(session, recursive="true"), ["d", "d/x", "f"])

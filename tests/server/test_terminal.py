@@ -153,7 +153,32 @@ class Terminal(Case):
         self.assertEqual(self.attach(session="0" * 32).status, 404)
         for query in ("?columns=0", "?rows=x", "?columns=1001", "?term=a%20b", "?term="):
             self.assertEqual(self.attach(query).status, 400, query)
+        for line in ("GET %s HTTP/1.0", "HEAD %s HTTP/1.1"):
+            with self.daemon.raw() as sock:
+                sock.sendall((line % ("/v1/sessions/%s/terminal" % self.session)).encode() +
+                             b"\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                             b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + b"A" * 22 + b"==\r\n\r\n")
+                self.assertIn(b" 426 ", sock.recv(9999), line)
         self.assertEqual(self.shells(), 0)
+
+
+class Lines(Case):
+    options = ("--log-format", "json")
+
+    def ends(self):
+        found = [json.loads(line) for line in self.daemon.log().splitlines()]
+        return [line.get("client", "") for line in found
+                if line["event"] == "request" and line.get("route", "").endswith("/terminal")]
+
+    @daemon.inside
+    def test_who_ended_it_is_told(self):
+        shell = self.shell()
+        shell.send(b"exit\n")
+        self.assertEqual(shell.closing()[0], 1000)
+        shell.send((1000).to_bytes(2, "big"), CLOSE)
+        self.assertTrue(wait_until(lambda: self.ends() == [""]), self.daemon.log())
+        self.shell().sock.close()
+        self.assertTrue(wait_until(lambda: self.ends() == ["", "left"]), self.daemon.log())
 
 
 class Hostile(Case):
