@@ -6,7 +6,7 @@
 
 enum {
 	PROCESSORS_MAX = 16, /* all of them would wait, and each change interrupts all of them */
-	LINGER_US = 2000,    /* for a client that asks again at once; and for what follows a run */
+	LINGER_US = 500,     /* for a client that asks again at once */
 	LATENCY_NONE = 0,    /* microseconds */
 	LATENCY_ANY = 2000000000, /* the kernel's default */
 };

@@ -7,8 +7,6 @@
  */
 #include "server/http_impl.h"
 
-#include "base/wakeful.h"
-
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -384,8 +382,7 @@ static void on_event(struct watch *w, uint32_t events)
 	struct conn *c = holder_of(w, struct conn, watch);
 	struct http *http = c->http;
 
-	if (http->options.wakeful) /* another processor wakes up while we read */
-		wakeful_stir(http->options.wakeful);
+	http_stir(http); /* another processor wakes up while we read */
 	c->is_readable |= (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0;
 	if (c->state == CONN_OTHER && events & (EPOLLHUP | EPOLLERR))
 		conn_doom(c); /* which would be told of again and again */

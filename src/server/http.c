@@ -34,6 +34,13 @@ void http_settle(struct http *http)
 	}
 }
 
+/* In a crowd there is always one awake, and one that waits for work is in the way of it. */
+void http_stir(struct http *http)
+{
+	if (http->options.wakeful && http->state.exchanges <= 1)
+		wakeful_stir(http->options.wakeful);
+}
+
 /* Who is due again has its turn after the others, and after what else is ready. */
 static void on_poke(struct timer *t)
 {
@@ -159,8 +166,7 @@ static void on_arrival(struct watch *w, uint32_t events)
 	struct err ignored;
 
 	(void)events;
-	if (http->options.wakeful) /* its first request is read without an event of its own */
-		wakeful_stir(http->options.wakeful);
+	http_stir(http); /* its first request is read without an event of its own */
 	for (int i = 0; i < ACCEPT_AT_ONCE; i++) {
 		if (http->state.connections >= http->options.connections_max) {
 			stop_listening(http);

@@ -157,6 +157,7 @@ struct exchange {
 /* http.c */
 void http_poke(struct http *http); /* serve who is due, soon */
 void http_settle(struct http *http); /* something has ended */
+void http_stir(struct http *http); /* something comes: processors that sleep are wanted soon */
 
 /* conn.c */
 enum step { STEP_ON, STEP_WAIT, STEP_END };
