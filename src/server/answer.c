@@ -58,6 +58,7 @@ void answer_bare(struct exchange *x, unsigned status)
 		add_field(x, "traceparent", x->trace.text);
 	add_field(x, "X-Request-Id", x->request_id);
 	x->is_gone |= x->fields.dropped > 0;
+	x->is_hasty |= x->is_taking && x->is_asking; /* a body that was not asked for is no use */
 	x->is_answered = true;
 	exchange_resume(x);
 }
@@ -274,7 +275,7 @@ void exchange_reply(struct exchange *x, unsigned status, struct buf *json)
 	exchange_reply_text(x, status, "application/json", json);
 }
 
-static void fail_now(struct exchange *x, const struct failure *f)
+void exchange_fail(struct exchange *x, const struct failure *f)
 {
 	auto_buf struct buf text = BUF_INIT(8192);
 
@@ -285,19 +286,6 @@ static void fail_now(struct exchange *x, const struct failure *f)
 	if (x->conn)
 		respond_failure(x, f, &text);
 	exchange_done(x, true);
-}
-
-void exchange_fail(struct exchange *x, const struct failure *f)
-{
-	if (x->is_taking) { /* after the body, unless that was not asked for yet */
-		x->is_refused = true;
-		x->is_hasty |= x->is_asking;
-		x->failure = *f;
-		x->on_gone = NULL;
-		exchange_resume(x);
-		return;
-	}
-	fail_now(x, f);
 }
 
 /* ---- streams --------------------------------------------------------------------------- */

@@ -176,10 +176,6 @@ static enum step say_go_on(struct conn *c)
 {
 	struct exchange *x = c->x;
 
-	if (x->is_answered) {
-		x->is_hasty = true;
-		return STEP_ON;
-	}
 	if (x->is_taking && !x->is_refused && !x->sink.on_body) {
 		x->is_paused = true; /* until that is known */
 		conn_wait(c);

@@ -274,12 +274,13 @@ static ssize_t discard(struct exchange *x, size_t len)
 /* A piece for the handler; what it does not take now stays where it is, and what is behind it. */
 static ssize_t hand_over(struct exchange *x, const char *bytes, size_t len)
 {
-	if (x->is_answered)
-		return discard(x, len);
-	size_t taken = x->sink.on_body ? x->sink.on_body(bytes, len, x->sink.arg) : 0;
+	size_t taken = 0;
+
+	if (!x->is_answered && x->sink.on_body)
+		taken = x->sink.on_body(bytes, len, x->sink.arg);
 	if (x->is_gone)
 		return -1;
-	if (x->is_refused)
+	if (x->is_answered)
 		return discard(x, len);
 	if (taken < len) {
 		x->is_paused = true;

@@ -161,12 +161,12 @@ void exchange_download(struct exchange *x, const struct download *d);
 /* It cannot be finished: the client sees that it was not. */
 void exchange_break(struct exchange *x);
 
+bool exchange_may_upgrade(const struct exchange *x); /* HTTP/1.0 and HEAD may not */
 /*
  * The connection becomes something else, which is the handler's: on_taken gets its socket
  * (borrowed, not blocking) and what had come with the request.  Until exchange_hang_up() there is
  * an exchange; a server that ends first tells on_gone, with the same argument.
  */
-bool exchange_may_upgrade(const struct exchange *x); /* HTTP/1.0 has no such thing */
 void exchange_upgrade(struct exchange *x, const char *protocol,
 		      void (*on_taken)(int fd, const char *early, size_t len, void *arg),
 		      void *arg);

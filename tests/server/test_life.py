@@ -134,6 +134,24 @@ class Wakeful(unittest.TestCase):
             client.join()
         self.assertTrue(wait_until(lambda: self.latency() != 0), "they are not let go")
 
+    def test_not_in_a_crowd(self):
+        """Whoever waits for a processor has one that is awake; those that wait would be in the way."""
+        made, _ = self.serve()
+        self.assertTrue(wait_until(lambda: self.latency() != 0))
+        for _ in range(2):
+            body = json.dumps(daemon.run_of("import time; time.sleep(1000)")).encode()
+            sock = made.raw()
+            self.addCleanup(sock.close)
+            sock.sendall(b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                         b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        connection = made.connect()
+        self.addCleanup(connection.close)
+        self.assertTrue(wait_until(lambda: len(made.ask("GET", "/v1/runs", connection=connection)[1]["runs"]) == 2))
+        self.assertTrue(wait_until(lambda: self.latency() != 0))
+        for _ in range(200):
+            made.ask("GET", "/healthz", connection=connection)
+            self.assertNotEqual(self.latency(), 0)
+
     def test_not_where_the_operator_says_so(self):
         _, files = self.serve("--set", "wakeful=false")
         self.assertNotIn(LATENCY, files)

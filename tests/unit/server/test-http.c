@@ -1,298 +1,10 @@
-#include "server/http_impl.h"
-#include "test.h"
+#include "toy.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-
-/* ---- a server with routes of its own, and one client ------------------------------------ */
-
-/* What a client has: where a test is not about time, where it must do, where it is to end. */
-enum { LONG_MS = 60000, FAIR_MS = 1000, SHORT_MS = 200 };
-enum { HANG_MS = 10000, SLICE_MS = 10 }; /* what we have: no measure of speed */
-
-struct fixture {
-	struct loop *loop;
-	struct http *http;
-	struct config *config;
-	struct tenants tenants;
-	struct exchange *waiting; /* of GET /later and GET /stream */
-	int gone, idle;
-	size_t room, poured;    /* of PUT /pour */
-	unsigned blocks, wants; /* of GET /fetch */
-	bool is_broken;
-
-	int client;
-	struct watch reader;
-	struct timer patience;
-	struct buf got;
-	const char *until;
-	bool is_closed, timed_out;
-};
-
-static void say(struct exchange *x, const char *key, int64_t number)
-{
-	struct buf out = BUF_INIT(4096);
-
-	buf_printf(&out, "{\"%s\":%lld}", key, (long long)number);
-	exchange_reply(x, 200, &out);
-}
-
-static void echo(struct exchange *x, void *arg)
-{
-	struct buf out = BUF_INIT(4096);
-
-	(void)arg;
-	buf_printf(&out, "{\"id\":\"%s\"}", exchange_id(x));
-	exchange_reply(x, 200, &out);
-}
-
-static void measure(struct exchange *x, void *arg)
-{
-	size_t len;
-
-	(void)arg;
-	(void)exchange_body(x, &len);
-	say(x, "len", (int64_t)len);
-}
-
-static void on_gone(void *arg)
-{
-	struct fixture *f = arg;
-
-	f->gone++;
-	f->waiting = NULL;
-}
-
-static void later(struct exchange *x, void *arg)
-{
-	struct fixture *f = arg;
-
-	f->waiting = x;
-	exchange_on_gone(x, on_gone, f);
-}
-
-static void stream(struct exchange *x, void *arg)
-{
-	later(x, arg);
-	exchange_stream(x, "application/x-ndjson");
-}
-
-/* ---- bodies and answers that come as they are taken -------------------------------------- */
-
-static size_t on_body(const char *bytes, size_t len, void *arg)
-{
-	struct fixture *f = arg;
-
-	(void)bytes;
-	len = len < f->room ? len : f->room;
-	f->room -= len;
-	f->poured += len;
-	return len;
-}
-
-static void on_body_end(void *arg)
-{
-	struct fixture *f = arg;
-	struct exchange *x = take_ptr(&f->waiting);
-
-	exchange_on_gone(x, NULL, NULL);
-	say(x, "poured", (int64_t)f->poured);
-}
-
-static void take(struct fixture *f)
-{
-	const struct body_events events = { on_body, on_body_end, f };
-
-	exchange_take(f->waiting, &events);
-}
-
-static void pour(struct exchange *x, void *arg)
-{
-	struct fixture *f = arg;
-	struct failure failure = { .status = 507 };
-
-	if (strcmp(exchange_rest(x), "too/much") == 0) {
-		(void)err_set(&failure.err, ERR_LIMIT, "too much");
-		exchange_fail(x, &failure);
-		return;
-	}
-	later(x, arg);
-	if (strcmp(exchange_rest(x), "now") == 0)
-		take(f);
-}
-
-static void on_want(void *arg)
-{
-	struct fixture *f = arg;
-	char block[1000];
-
-	memset(block, 'x', sizeof(block));
-	f->wants++;
-	if (f->wants <= f->blocks && !exchange_send(f->waiting, block, sizeof(block)))
-		abort();
-	if (f->wants > f->blocks && f->is_broken)
-		exchange_break(take_ptr(&f->waiting));
-	else if (f->wants > f->blocks)
-		exchange_finish(take_ptr(&f->waiting), "end", 3);
-}
-
-static void fetch(struct exchange *x, void *arg)
-{
-	struct fixture *f = arg;
-	const struct download d = { .status = 200,
-				    .type = "text/plain",
-				    .length = f->blocks * 1000ull + 3,
-				    .on_want = on_want,
-				    .arg = f };
-
-	later(x, arg);
-	f->wants = 0;
-	exchange_download(x, &d);
-}
-
-static const struct route toy_routes[] = {
-	{ .method = "PUT",
-	  .path = "/pour/{to...}",
-	  .handle = pour,
-	  .body_max = 1u << 30,
-	  .streams = true },
-	{ "GET", "/fetch", fetch, 0, "" },
-	{ "GET", "/echo/{id}", echo, 0, "" },
-	{ "POST", "/measure", measure, 1000000, "" },
-	{ "GET", "/later", later, 0, "" },
-	{ "GET", "/stream", stream, 0, "" },
-	{ "DELETE", "/echo/{id}", echo, 0, "" },
-	{ 0 },
-};
-
-static void on_patience(struct timer *t)
-{
-	struct fixture *f = holder_of(t, struct fixture, patience);
-
-	f->timed_out = true;
-	loop_stop(f->loop);
-}
-
-static void on_readable(struct watch *w, uint32_t events)
-{
-	struct fixture *f = holder_of(w, struct fixture, reader);
-	char chunk[65536];
-	ssize_t n = read(w->fd, chunk, sizeof(chunk));
-
-	(void)events;
-	if (n > 0)
-		buf_add(&f->got, chunk, (size_t)n);
-	if (n == 0 || (n < 0 && errno != EAGAIN)) {
-		f->is_closed = true;
-		loop_unwatch(f->loop, w);
-		loop_stop(f->loop);
-	}
-	if (f->until && strstr(buf_str(&f->got), f->until))
-		loop_stop(f->loop);
-}
-
-static int connect_client(struct fixture *f, struct err *e)
-{
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
-		return err_sys(e, "socketpair");
-	f->client = pair[0];
-	f->reader = (struct watch){ .fd = pair[0], .on_ready = on_readable };
-	f->is_closed = false;
-	if (http_add(f->http, pair[1], false, e) < 0)
-		return -1;
-	return loop_watch(f->loop, &f->reader, EPOLLIN, e);
-}
-
-static int fixture_open(struct fixture *f, unsigned deadline_ms, struct err *e)
-{
-	const struct http_options options = {
-		.routes = toy_routes,
-		.tenants = &f->tenants,
-		.arg = f,
-		.connections_max = 10,
-		.bodies_max = 1500000,
-		.pending_max = 300000,
-		.idle_ms = deadline_ms,
-		.patience_ms = deadline_ms,
-	};
-
-	*f = (struct fixture){ .client = -1,
-			       .patience.on_due = on_patience,
-			       .got = BUF_INIT(8u << 20) };
-	struct tokens *none;
-	if (config_parse(&f->config, "", 0, e) < 0 || tokens_parse(&none, "", 0, e) < 0 ||
-	    tenants_open(&f->tenants, f->config, NULL, none, e) < 0 ||
-	    loop_create(&f->loop, e) < 0 || http_create(&f->http, f->loop, &options, e) < 0)
-		return -1;
-	return connect_client(f, e);
-}
-
-static void hang_up(struct fixture *f)
-{
-	loop_unwatch(f->loop, &f->reader);
-	closep(&f->client);
-	f->client = -1;
-}
-
-static void fixture_close(struct fixture *f)
-{
-	if (f->loop)
-		hang_up(f);
-	http_free(f->http);
-	tenants_done(&f->tenants);
-	config_free(f->config);
-	loop_free(f->loop);
-	buf_done(&f->got);
-}
-
-/* Serve until `until` was read, the connection closed, or so much time has passed. */
-static int pump(struct fixture *f, const char *until, unsigned ms, struct err *e)
-{
-	f->until = until;
-	f->timed_out = false;
-	if (loop_set_timer(f->loop, &f->patience, ms * 1000ull, e) < 0 || loop_run(f->loop, e) < 0)
-		return -1;
-	loop_cancel_timer(f->loop, &f->patience);
-	return 0;
-}
-
-static void post(struct fixture *f, const char *text)
-{
-	size_t len = strlen(text);
-
-	if (write(f->client, text, len) != (ssize_t)len)
-		abort();
-}
-
-static int ask(struct fixture *f, const char *text, const char *until, struct err *e)
-{
-	buf_reset(&f->got);
-	post(f, text);
-	return pump(f, until, HANG_MS, e);
-}
-
-#define HEAD    "HTTP/1.1\r\nHost: localhost\r\n"
-#define FIXTURE FIXTURE_WITH(LONG_MS)
-#define FIXTURE_WITH(ms)                                                                           \
-	AUTO(fixture_close) struct fixture f = { 0 };                                              \
-	struct err e = { 0 };                                                                      \
-	CHECK_OK(fixture_open(&f, ms, &e))
-#define CHECK_SOON(cond)                                                                           \
-	do {                                                                                       \
-		for (int i_ = 0; i_ < HANG_MS / SLICE_MS && !(cond); i_++)                         \
-			CHECK_OK(pump(&f, NULL, SLICE_MS, &e));                                    \
-		CHECK(cond);                                                                       \
-	} while (0)
-#define CHECK_GOT(part)                                                                            \
-	do {                                                                                       \
-		if (!strstr(buf_str(&f.got), part))                                                \
-			STOP(TEST_FAIL, "no \"%s\" in \"%.1000s\"", part, buf_str(&f.got));        \
-	} while (0)
 
 /* ---- requests -------------------------------------------------------------------------- */
 
@@ -301,7 +13,7 @@ TEST(a_request_is_answered_and_the_connection_kept)
 	FIXTURE;
 
 	for (int i = 0; i < 3; i++) {
-		CHECK_OK(ask(&f, "GET /echo/seven " HEAD "\r\n", "\"id\":\"seven\"}", &e));
+		CHECK_OK(toy_ask(&f, "GET /echo/seven " HEAD "\r\n", "\"id\":\"seven\"}", &e));
 		CHECK_GOT("HTTP/1.1 200 OK\r\n");
 		CHECK_GOT("Content-Type: application/json\r\n");
 	}
@@ -313,8 +25,10 @@ TEST(pipelined_requests_are_answered_in_order)
 {
 	FIXTURE;
 
-	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "\r\nGET /echo/2 " HEAD "\r\nGET /echo/3 " HEAD "\r\n",
-		     "\"id\":\"3\"}", &e));
+	CHECK_OK(toy_ask(&f,
+			 "GET /echo/1 " HEAD "\r\nGET /echo/2 " HEAD "\r\n"
+			 "GET /echo/3 " HEAD "\r\n",
+			 "\"id\":\"3\"}", &e));
 	const char *one = strstr(buf_str(&f.got), "\"id\":\"1\""),
 		   *two = strstr(buf_str(&f.got), "\"id\":\"2\""),
 		   *three = strstr(buf_str(&f.got), "\"id\":\"3\"");
@@ -326,15 +40,15 @@ TEST(a_body_may_come_in_pieces_and_in_chunks)
 	FIXTURE;
 
 	buf_reset(&f.got);
-	post(&f,
-	     "POST /measure " HEAD "Content-Type: application/json\r\nContent-Length: 6\r\n\r\nab");
-	CHECK_OK(pump(&f, "never", 20, &e));
-	CHECK_OK(ask(&f, "cdef", "\"len\":6}", &e));
+	toy_post(&f,
+		 "POST /measure " HEAD "Content-Type: application/json\r\nContent-Length: 6\r\n\r\nab");
+	CHECK_OK(toy_pump(&f, "never", 20, &e));
+	CHECK_OK(toy_ask(&f, "cdef", "\"len\":6}", &e));
 	CHECK_GOT("200 OK");
-	CHECK_OK(ask(&f,
-		     "POST /measure " HEAD "Content-Type: application/json\r\n"
-		     "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n",
-		     "\"len\":7}", &e));
+	CHECK_OK(toy_ask(&f,
+			 "POST /measure " HEAD "Content-Type: application/json\r\n"
+			 "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n",
+			 "\"len\":7}", &e));
 	CHECK_GOT("200 OK");
 }
 
@@ -342,10 +56,10 @@ TEST(what_has_no_route_is_said_so)
 {
 	FIXTURE;
 
-	CHECK_OK(ask(&f, "GET /nowhere " HEAD "\r\n", "}}", &e));
+	CHECK_OK(toy_ask(&f, "GET /nowhere " HEAD "\r\n", "}}", &e));
 	CHECK_GOT("404 Not Found");
 	CHECK_GOT("{\"error\":{\"code\":\"gone\",\"message\":\"there is no /nowhere\",\"field\":");
-	CHECK_OK(ask(&f, "PUT /echo/1 " HEAD "\r\n", "}}", &e));
+	CHECK_OK(toy_ask(&f, "PUT /echo/1 " HEAD "\r\n", "}}", &e));
 	CHECK_GOT("405 Method Not Allowed");
 	CHECK_GOT("Allow: GET, DELETE\r\n");
 }
@@ -354,7 +68,7 @@ TEST(a_head_request_has_no_body)
 {
 	FIXTURE;
 
-	CHECK_OK(ask(&f, "HEAD /echo/1 " HEAD "\r\n", "\r\n\r\n", &e));
+	CHECK_OK(toy_ask(&f, "HEAD /echo/1 " HEAD "\r\n", "\r\n\r\n", &e));
 	CHECK_GOT("200 OK");
 	CHECK(!strstr(buf_str(&f.got), "\"id\""));
 }
@@ -366,28 +80,28 @@ TEST(a_body_is_taken_as_there_is_room)
 
 	buf_printf(&text, "PUT /pour/a/b " HEAD "Content-Length: 100000\r\n\r\n%0100000d", 7);
 	buf_reset(&f.got);
-	post(&f, buf_str(&text));
+	toy_post(&f, buf_str(&text));
 	CHECK_SOON(f.waiting);
 	CHECK_INT(f.poured, 0);
 	f.room = 10;
-	take(&f);
+	toy_take(&f);
 	CHECK_SOON(f.poured == 10);
 	f.room = 90000;
 	exchange_more(f.waiting);
-	CHECK_OK(pump(&f, NULL, FAIR_MS + 200, &e)); /* a client may not: it is our turn */
+	CHECK_OK(toy_pump(&f, NULL, FAIR_MS + 200, &e)); /* a client may not: it is our turn */
 	CHECK_INT(f.poured, 90010);
 	f.room = 1000000;
 	exchange_more(f.waiting);
-	CHECK_OK(pump(&f, "\"poured\":100000}", HANG_MS, &e));
+	CHECK_OK(toy_pump(&f, "\"poured\":100000}", HANG_MS, &e));
 	CHECK_GOT("200 OK");
 	CHECK_INT(f.gone, 0);
 	/* The connection is good for more. */
 	f.poured = 0;
-	CHECK_OK(ask(&f, "PUT /pour/now " HEAD "\r\n", "\"poured\":0}", &e));
-	CHECK_OK(ask(&f,
-		     "PUT /pour/now " HEAD
-		     "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
-		     "\"poured\":5}", &e));
+	CHECK_OK(toy_ask(&f, "PUT /pour/now " HEAD "\r\n", "\"poured\":0}", &e));
+	CHECK_OK(toy_ask(&f,
+			 "PUT /pour/now " HEAD
+			 "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+			 "\"poured\":5}", &e));
 }
 
 TEST(a_body_may_be_refused_before_it_comes_and_in_the_middle)
@@ -395,20 +109,36 @@ TEST(a_body_may_be_refused_before_it_comes_and_in_the_middle)
 	FIXTURE;
 	struct failure failure = { .status = 507 };
 
-	CHECK_OK(ask(&f, "PUT /pour/too/much " HEAD "Content-Length: 3\r\n\r\nabc", "}}", &e));
+	CHECK_OK(toy_ask(&f, "PUT /pour/too/much " HEAD "Content-Length: 3\r\n\r\nabc", "}}", &e));
 	CHECK_GOT("507 ");
 	f.room = 2;
 	buf_reset(&f.got);
-	post(&f, "PUT /pour/now " HEAD "Content-Length: 6\r\n\r\nabc");
+	toy_post(&f, "PUT /pour/now " HEAD "Content-Length: 6\r\n\r\nabc");
 	CHECK_SOON(f.poured == 2);
 	(void)err_set(&failure.err, ERR_LIMIT, "no room");
 	exchange_fail(take_ptr(&f.waiting), &failure);
-	CHECK_OK(pump(&f, NULL, 30, &e));
+	CHECK_OK(toy_pump(&f, NULL, 30, &e));
 	CHECK_STR(buf_str(&f.got), "");
-	CHECK_OK(ask(&f, "def", "}}", &e));
+	CHECK_OK(toy_ask(&f, "def", "}}", &e));
 	CHECK_GOT("507 ");
 	CHECK_GOT("no room");
-	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e));
+	CHECK_OK(toy_ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e));
+}
+
+TEST(a_body_may_be_answered_before_it_is_over)
+{
+	FIXTURE;
+
+	CHECK_OK(toy_ask(&f, "PUT /pour/soon " HEAD "Content-Length: 5\r\n\r\nhel", "}", &e));
+	CHECK(f.timed_out); /* so is what it says */
+	CHECK_OK(toy_ask(&f, "loGET /echo/next " HEAD "\r\n", "next", &e));
+	CHECK_GOT("{\"poured\":0}");
+	CHECK_GOT("{\"id\":\"next\"}");
+	CHECK_OK(toy_ask(&f,
+			 "PUT /pour/soon " HEAD "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n",
+			 "}", &e)); /* nobody waits for it, nor for more */
+	CHECK_GOT("Connection: close");
+	CHECK_GOT("{\"poured\":0}");
 }
 
 TEST(a_sender_that_goes_is_noticed_while_there_is_no_room)
@@ -416,9 +146,9 @@ TEST(a_sender_that_goes_is_noticed_while_there_is_no_room)
 	FIXTURE;
 
 	f.room = 1;
-	post(&f, "PUT /pour/now " HEAD "Content-Length: 6\r\n\r\nabc");
+	toy_post(&f, "PUT /pour/now " HEAD "Content-Length: 6\r\n\r\nabc");
 	CHECK_SOON(f.poured == 1);
-	hang_up(&f);
+	toy_hang_up(&f);
 	CHECK_SOON(f.gone == 1);
 }
 
@@ -427,9 +157,9 @@ TEST(an_answer_is_made_as_fast_as_it_is_read)
 	FIXTURE;
 
 	f.blocks = 3;
-	CHECK_OK(ask(&f, "GET /fetch " HEAD "\r\n", "xend", &e));
+	CHECK_OK(toy_ask(&f, "GET /fetch " HEAD "\r\n", "xend", &e));
 	CHECK_GOT("Content-Length: 3003\r\n");
-	CHECK_OK(ask(&f, "HEAD /fetch " HEAD "\r\n", "\r\n\r\n", &e));
+	CHECK_OK(toy_ask(&f, "HEAD /fetch " HEAD "\r\n", "\r\n\r\n", &e));
 	CHECK_GOT("Content-Length: 3003\r\n");
 	CHECK_INT(f.wants, 0);
 	CHECK_INT(f.gone, 1);
@@ -437,11 +167,11 @@ TEST(an_answer_is_made_as_fast_as_it_is_read)
 	/* Nobody reads: it stops where sockets are full. */
 	f.blocks = 1000000;
 	loop_unwatch(f.loop, &f.reader);
-	post(&f, "GET /fetch " HEAD "\r\n");
+	toy_post(&f, "GET /fetch " HEAD "\r\n");
 	CHECK_SOON(f.wants > 0);
 	for (unsigned before = 0; before != f.wants && before < 10000;) {
 		before = f.wants;
-		CHECK_OK(pump(&f, NULL, 50, &e));
+		CHECK_OK(toy_pump(&f, NULL, 50, &e));
 	}
 	CHECK(f.wants < 10000);
 	CHECK(f.waiting->pending.len - f.waiting->sent <= 1000);
@@ -453,7 +183,7 @@ TEST(an_answer_that_breaks_off_is_seen_to)
 
 	f.blocks = 2;
 	f.is_broken = true;
-	CHECK_OK(ask(&f, "GET /fetch " HEAD "\r\n", "never", &e));
+	CHECK_OK(toy_ask(&f, "GET /fetch " HEAD "\r\n", "never", &e));
 	CHECK(f.is_closed);
 	CHECK_GOT("Content-Length: 2003\r\n");
 	CHECK(!strstr(buf_str(&f.got), "end"));
@@ -469,12 +199,12 @@ TEST(an_address_that_means_nothing_is_refused)
 	for (size_t i = 0; i < sizeof(garbled) / sizeof(garbled[0]); i++) {
 		auto_buf struct buf text = BUF_INIT(200);
 		buf_printf(&text, "GET %s " HEAD "\r\n", garbled[i]);
-		CHECK_OK(ask(&f, buf_str(&text), "}}", &e));
+		CHECK_OK(toy_ask(&f, buf_str(&text), "}}", &e));
 		CHECK_GOT("400 Bad Request");
-		hang_up(&f);
-		CHECK_OK(connect_client(&f, &e));
+		toy_hang_up(&f);
+		CHECK_OK(toy_connect(&f, &e));
 	}
-	CHECK_OK(ask(&f, "GET /echo/%41b " HEAD "\r\n", "}", &e));
+	CHECK_OK(toy_ask(&f, "GET /echo/%41b " HEAD "\r\n", "}", &e));
 	CHECK_GOT("\"id\":\"Ab\"");
 }
 
@@ -484,13 +214,13 @@ TEST(a_body_of_another_type_is_refused)
 {
 	FIXTURE;
 
-	CHECK_OK(ask(&f,
-		     "POST /measure " HEAD "Content-Type: application/x-www-form-urlencoded\r\n"
-		     "Content-Length: 2\r\n\r\n{}",
-		     "}}", &e));
+	CHECK_OK(toy_ask(&f,
+			 "POST /measure " HEAD "Content-Type: application/x-www-form-urlencoded\r\n"
+			 "Content-Length: 2\r\n\r\n{}",
+			 "}}", &e));
 	CHECK_GOT("415 Unsupported Media Type");
 	/* The body was read all the same: the connection is good for more. */
-	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e));
+	CHECK_OK(toy_ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e));
 	CHECK_GOT("200 OK");
 }
 
@@ -498,18 +228,18 @@ TEST(a_body_beyond_its_routes_limit_is_refused)
 {
 	FIXTURE;
 
-	CHECK_OK(ask(&f,
-		     "POST /measure " HEAD
-		     "Content-Type: application/json\r\nExpect: 100-continue\r\n"
-		     "Content-Length: 1000001\r\n\r\n",
-		     "}}", &e));
+	CHECK_OK(toy_ask(&f,
+			 "POST /measure " HEAD
+			 "Content-Type: application/json\r\nExpect: 100-continue\r\n"
+			 "Content-Length: 1000001\r\n\r\n",
+			 "}}", &e));
 	CHECK_GOT("413 ");
 	CHECK_GOT("\"code\":\"limit\"");
 	CHECK(!strstr(buf_str(&f.got), "100 Continue"));
 
-	hang_up(&f);
-	CHECK_OK(connect_client(&f, &e));
-	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "Content-Length: 3\r\n\r\nabc", "}}", &e));
+	toy_hang_up(&f);
+	CHECK_OK(toy_connect(&f, &e));
+	CHECK_OK(toy_ask(&f, "GET /echo/1 " HEAD "Content-Length: 3\r\n\r\nabc", "}}", &e));
 	CHECK_GOT("413 ");
 	CHECK_GOT("no body is taken here");
 }
@@ -523,15 +253,15 @@ TEST(a_chunked_body_beyond_the_limit_is_refused_without_being_kept)
 	memset(piece, 'x', sizeof(piece));
 	memcpy(piece, "2710\r\n", 6);
 	buf_reset(&f.got);
-	post(&f, "POST /measure " HEAD "Content-Type: application/json\r\n"
+	toy_post(&f, "POST /measure " HEAD "Content-Type: application/json\r\n"
 		 "Transfer-Encoding: chunked\r\n\r\n");
 	for (int i = 0; i < 120; i++) {
 		CHECK_INT(write(f.client, piece, sizeof(piece)), sizeof(piece));
-		post(&f, "\r\n");
-		CHECK_OK(pump(&f, "413", 3, &e));
+		toy_post(&f, "\r\n");
+		CHECK_OK(toy_pump(&f, "413", 3, &e));
 	}
 	CHECK_INT(f.http->bodies, 0);
-	CHECK_OK(ask(&f, "0\r\n\r\n", "}}", &e));
+	CHECK_OK(toy_ask(&f, "0\r\n\r\n", "}}", &e));
 	CHECK_GOT("413 ");
 }
 
@@ -545,10 +275,10 @@ TEST(bodies_held_at_once_are_bounded)
 
 		f.http->bodies = 1500000 - 3;
 		f.http->options.bodies_max = max[i];
-		CHECK_OK(ask(&f,
-			     "POST /measure " HEAD "Content-Type: application/json\r\n"
-			     "Content-Length: 4\r\n\r\nabcd",
-			     "}}", &e));
+		CHECK_OK(toy_ask(&f,
+				 "POST /measure " HEAD "Content-Type: application/json\r\n"
+				 "Content-Length: 4\r\n\r\nabcd",
+				 "}}", &e));
 		CHECK_GOT("503 Service Unavailable");
 		CHECK_GOT("Retry-After: 1\r\n");
 		CHECK_GOT("\"code\":\"busy\"");
@@ -565,16 +295,16 @@ TEST(headers_are_bounded)
 	for (int i = 0; i < 17; i++)
 		buf_printf(&text, "X-%d: %01000d\r\n", i, 0);
 	buf_add_str(&text, "\r\n");
-	CHECK_OK(ask(&f, text.data, "}}", &e));
+	CHECK_OK(toy_ask(&f, text.data, "}}", &e));
 	CHECK_GOT("431 ");
 	CHECK_GOT("\"code\":\"limit\"");
 
 	/* More than a connection's whole memory: the library itself says no. */
-	hang_up(&f);
-	CHECK_OK(connect_client(&f, &e));
+	toy_hang_up(&f);
+	CHECK_OK(toy_connect(&f, &e));
 	buf_reset(&text);
 	buf_printf(&text, "GET /echo/1 " HEAD "X: %040000d\r\n\r\n", 0);
-	CHECK_OK(ask(&f, text.data, NULL, &e));
+	CHECK_OK(toy_ask(&f, text.data, NULL, &e));
 	CHECK_GOT(" 431 ");
 	CHECK(f.is_closed);
 }
@@ -595,11 +325,11 @@ TEST(a_length_that_could_be_read_in_two_ways_is_refused)
 			       "POST /measure " HEAD "Content-Type: application/json\r\n%s\r\nabc"
 			       "GET /echo/smuggled " HEAD "\r\n",
 			       heads[i]);
-		CHECK_OK(ask(&f, text, NULL, &e));
+		CHECK_OK(toy_ask(&f, text, NULL, &e));
 		CHECK_GOT(" 400 ");
 		CHECK(f.is_closed && !strstr(buf_str(&f.got), "smuggled"));
-		hang_up(&f);
-		CHECK_OK(connect_client(&f, &e));
+		toy_hang_up(&f);
+		CHECK_OK(toy_connect(&f, &e));
 	}
 }
 
@@ -607,11 +337,11 @@ TEST(a_web_page_is_not_answered)
 {
 	FIXTURE;
 
-	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "Origin: http://evil.example\r\n\r\n", "}}", &e));
+	CHECK_OK(toy_ask(&f, "GET /echo/1 " HEAD "Origin: http://evil.example\r\n\r\n", "}}", &e));
 	CHECK_GOT("403 Forbidden");
-	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "Origin: null\r\n\r\n", "}}", &e));
+	CHECK_OK(toy_ask(&f, "GET /echo/1 " HEAD "Origin: null\r\n\r\n", "}}", &e));
 	CHECK_GOT("403 Forbidden");
-	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "Origin: http://localhost\r\n\r\n", "\"id\"", &e));
+	CHECK_OK(toy_ask(&f, "GET /echo/1 " HEAD "Origin: http://localhost\r\n\r\n", "\"id\"", &e));
 	CHECK_GOT("200 OK");
 }
 
@@ -621,7 +351,7 @@ TEST(an_idle_connection_is_closed)
 {
 	FIXTURE_WITH(SHORT_MS);
 
-	CHECK_OK(pump(&f, NULL, HANG_MS, &e));
+	CHECK_OK(toy_pump(&f, NULL, HANG_MS, &e));
 	CHECK(f.is_closed && !f.timed_out);
 	CHECK_SOON(http_state(f.http).connections == 0);
 }
@@ -630,10 +360,10 @@ TEST(a_head_that_dribbles_in_is_cut_off)
 {
 	FIXTURE_WITH(SHORT_MS);
 
-	post(&f, "GET /echo/1 HTTP/1.1\r\n");
+	toy_post(&f, "GET /echo/1 HTTP/1.1\r\n");
 	for (int i = 0; i < HANG_MS / SLICE_MS && !f.is_closed; i++) {
 		(void)!send(f.client, "X: y\r\n", 6, MSG_NOSIGNAL);
-		CHECK_OK(pump(&f, NULL, SLICE_MS, &e));
+		CHECK_OK(toy_pump(&f, NULL, SLICE_MS, &e));
 	}
 	CHECK(f.is_closed);
 	CHECK_INT(f.got.len, 0);
@@ -643,11 +373,11 @@ TEST(a_body_that_dribbles_in_is_cut_off)
 {
 	FIXTURE_WITH(SHORT_MS);
 
-	post(&f, "POST /measure " HEAD
+	toy_post(&f, "POST /measure " HEAD
 		 "Content-Type: application/json\r\nContent-Length: 5000\r\n\r\n");
 	for (int i = 0; i < HANG_MS / SLICE_MS && !f.is_closed; i++) {
 		(void)!send(f.client, "x", 1, MSG_NOSIGNAL);
-		CHECK_OK(pump(&f, NULL, SLICE_MS, &e));
+		CHECK_OK(toy_pump(&f, NULL, SLICE_MS, &e));
 	}
 	CHECK(f.is_closed);
 	CHECK_SOON(f.http->bodies == 0);
@@ -657,15 +387,16 @@ TEST(a_handler_may_take_its_time)
 {
 	FIXTURE_WITH(FAIR_MS);
 
-	post(&f, "GET /later " HEAD "\r\n");
+	toy_post(&f, "GET /later " HEAD "\r\n");
 	CHECK_SOON(f.waiting);
-	CHECK_OK(pump(&f, NULL, FAIR_MS + 200, &e)); /* longer than any deadline of the client's */
+	/* longer than any deadline of the client's */
+	CHECK_OK(toy_pump(&f, NULL, FAIR_MS + 200, &e));
 	CHECK(f.waiting && !f.is_closed && f.timed_out);
-	say(f.waiting, "late", 1);
-	CHECK_OK(pump(&f, "\"late\":1}", HANG_MS, &e));
+	toy_say(f.waiting, "late", 1);
+	CHECK_OK(toy_pump(&f, "\"late\":1}", HANG_MS, &e));
 	CHECK(!f.timed_out);
 	CHECK_INT(f.gone, 0);
-	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e));
+	CHECK_OK(toy_ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e));
 }
 
 /* ---- clients that go -------------------------------------------------------------------- */
@@ -674,9 +405,9 @@ TEST(a_client_that_goes_while_it_waits_is_noticed_at_once)
 {
 	FIXTURE;
 
-	post(&f, "GET /later " HEAD "\r\n");
+	toy_post(&f, "GET /later " HEAD "\r\n");
 	CHECK_SOON(f.waiting);
-	hang_up(&f);
+	toy_hang_up(&f);
 	CHECK_SOON(f.gone == 1);
 	CHECK_SOON(http_state(f.http).exchanges == 0);
 	CHECK_SOON(http_state(f.http).connections == 0);
@@ -687,13 +418,13 @@ TEST(a_half_closed_client_has_its_answer)
 {
 	FIXTURE;
 
-	post(&f, "GET /later " HEAD "\r\n");
+	toy_post(&f, "GET /later " HEAD "\r\n");
 	CHECK_SOON(f.waiting);
 	CHECK_INT(shutdown(f.client, SHUT_WR), 0);
-	CHECK_OK(pump(&f, NULL, 50, &e));
+	CHECK_OK(toy_pump(&f, NULL, 50, &e));
 	CHECK_INT(f.gone, 0);
-	say(f.waiting, "late", 1);
-	CHECK_OK(pump(&f, "\"late\":1}", HANG_MS, &e));
+	toy_say(f.waiting, "late", 1);
+	CHECK_OK(toy_pump(&f, "\"late\":1}", HANG_MS, &e));
 	CHECK(!f.timed_out);
 }
 
@@ -701,7 +432,7 @@ TEST(what_waits_at_the_end_is_told)
 {
 	FIXTURE;
 
-	post(&f, "GET /later " HEAD "\r\n");
+	toy_post(&f, "GET /later " HEAD "\r\n");
 	CHECK_SOON(f.waiting);
 	http_free(take_ptr(&f.http));
 	CHECK_INT(f.gone, 1);
@@ -714,8 +445,8 @@ TEST(a_stream_arrives_piece_by_piece)
 	FIXTURE_WITH(FAIR_MS);
 
 	buf_reset(&f.got);
-	post(&f, "GET /stream " HEAD "\r\n");
-	CHECK_OK(pump(&f, "\r\n\r\n", HANG_MS, &e));
+	toy_post(&f, "GET /stream " HEAD "\r\n");
+	CHECK_OK(toy_pump(&f, "\r\n\r\n", HANG_MS, &e));
 	CHECK_GOT("200 OK");
 	CHECK_GOT("Transfer-Encoding: chunked");
 	for (int i = 0; i < 3; i++) {
@@ -723,18 +454,18 @@ TEST(a_stream_arrives_piece_by_piece)
 		(void)snprintf(line, sizeof(line), "{\"line\":%d}\n", i);
 		CHECK(exchange_send(f.waiting, line, strlen(line)));
 		line[strlen(line) - 1] = '\0';
-		CHECK_OK(pump(&f, line, HANG_MS, &e));
+		CHECK_OK(toy_pump(&f, line, HANG_MS, &e));
 		CHECK(!f.timed_out);
 	}
-	CHECK_OK(pump(&f, NULL, FAIR_MS + 200, &e)); /* our silence is no fault of its */
+	CHECK_OK(toy_pump(&f, NULL, FAIR_MS + 200, &e)); /* our silence is no fault of its */
 	CHECK(!f.is_closed);
 	exchange_finish(f.waiting, "{\"end\":1}\n", 10);
-	CHECK_OK(pump(&f, "\r\n0\r\n\r\n", HANG_MS, &e));
+	CHECK_OK(toy_pump(&f, "\r\n0\r\n\r\n", HANG_MS, &e));
 	CHECK_GOT("{\"end\":1}");
 	CHECK(!f.timed_out);
 	CHECK_INT(f.gone, 0);
-	CHECK_OK(
-		ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e)); /* and the connection is kept */
+	/* and the connection is kept */
+	CHECK_OK(toy_ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e));
 }
 
 TEST(a_stream_nobody_reads_is_bounded)
@@ -744,12 +475,12 @@ TEST(a_stream_nobody_reads_is_bounded)
 	size_t sent = 0;
 
 	memset(line, 'x', sizeof(line));
-	post(&f, "GET /stream " HEAD "\r\n");
+	toy_post(&f, "GET /stream " HEAD "\r\n");
 	CHECK_SOON(f.waiting);
 	loop_unwatch(f.loop, &f.reader);
 	while (sent < (8u << 20) && exchange_send(f.waiting, line, sizeof(line))) {
 		sent += sizeof(line);
-		CHECK_OK(pump(&f, NULL, 1, &e));
+		CHECK_OK(toy_pump(&f, NULL, 1, &e));
 	}
 	/* What the socket takes, and what may be pending. */
 	CHECK(sent > 300000 && sent < 2000000);
@@ -762,11 +493,11 @@ TEST(a_client_that_leaves_a_stream_is_noticed)
 {
 	FIXTURE;
 
-	post(&f, "GET /stream " HEAD "\r\n");
+	toy_post(&f, "GET /stream " HEAD "\r\n");
 	CHECK_SOON(f.waiting);
 	CHECK(exchange_send(f.waiting, "{}\n", 3));
-	CHECK_OK(pump(&f, "{}", HANG_MS, &e));
-	hang_up(&f);
+	CHECK_OK(toy_pump(&f, "{}", HANG_MS, &e));
+	toy_hang_up(&f);
 	CHECK_SOON(f.gone == 1);
 	CHECK_SOON(http_state(f.http).exchanges == 0);
 }
@@ -775,10 +506,10 @@ TEST(an_old_client_has_its_stream_until_the_end)
 {
 	FIXTURE;
 
-	post(&f, "GET /stream HTTP/1.0\r\n\r\n");
-	CHECK_OK(pump(&f, "\r\n\r\n", HANG_MS, &e));
+	toy_post(&f, "GET /stream HTTP/1.0\r\n\r\n");
+	CHECK_OK(toy_pump(&f, "\r\n\r\n", HANG_MS, &e));
 	exchange_finish(f.waiting, "{\"end\":1}\n", 10);
-	CHECK_OK(pump(&f, NULL, HANG_MS, &e));
+	CHECK_OK(toy_pump(&f, NULL, HANG_MS, &e));
 	CHECK(f.is_closed);
 	CHECK_STR(f.got.data + f.got.len - 14, "\r\n\r\n{\"end\":1}\n");
 }
@@ -787,7 +518,7 @@ TEST(an_old_client_has_its_stream_until_the_end)
 
 static void on_idle(void *arg)
 {
-	struct fixture *f = arg;
+	struct toy *f = arg;
 
 	f->idle++;
 	loop_stop(f->loop);
@@ -798,19 +529,19 @@ TEST(draining_lets_answers_out_and_nothing_in)
 	FIXTURE;
 	int busy;
 
-	post(&f, "GET /later " HEAD "\r\n");
+	toy_post(&f, "GET /later " HEAD "\r\n");
 	CHECK_SOON(f.waiting);
 	busy = f.client;
 	loop_unwatch(f.loop, &f.reader);
-	CHECK_OK(connect_client(&f, &e)); /* one that has not asked yet */
-	CHECK_OK(pump(&f, NULL, 20, &e));
+	CHECK_OK(toy_connect(&f, &e)); /* one that has not asked yet */
+	CHECK_OK(toy_pump(&f, NULL, 20, &e));
 
 	http_drain(f.http, on_idle, &f);
-	CHECK_OK(pump(&f, NULL, HANG_MS, &e));
+	CHECK_OK(toy_pump(&f, NULL, HANG_MS, &e));
 	CHECK(f.is_closed && f.idle == 0);
 	CHECK(f.waiting);
-	say(f.waiting, "late", 1);
-	CHECK_OK(pump(&f, NULL, HANG_MS, &e));
+	toy_say(f.waiting, "late", 1);
+	CHECK_OK(toy_pump(&f, NULL, HANG_MS, &e));
 	CHECK_INT(f.idle, 1);
 
 	char answer[1000] = "";
@@ -843,16 +574,16 @@ TEST(connections_beyond_the_limit_wait_their_turn)
 	/* One leaves; the next is served, and the last still waits. */
 	CHECK_INT(close(clients[0]), 0);
 	CHECK_SOON(http_state(f.http).requests == 10);
-	CHECK_OK(pump(&f, NULL, 50, &e));
+	CHECK_OK(toy_pump(&f, NULL, 50, &e));
 	CHECK_INT(http_state(f.http).connections, 10);
 	CHECK_INT(http_state(f.http).requests, 10);
 	for (int i = 1; i < 12; i++)
 		CHECK_INT(close(clients[i]), 0);
-	CHECK_OK(pump(&f, NULL, 50, &e));
+	CHECK_OK(toy_pump(&f, NULL, 50, &e));
 	CHECK_SOON(http_state(f.http).exchanges == 0 && http_state(f.http).connections == 1);
 }
 
-static int connect_by_tcp(struct fixture *f, struct err *e)
+static int connect_by_tcp(struct toy *f, struct err *e)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -864,13 +595,11 @@ static int connect_by_tcp(struct fixture *f, struct err *e)
 		return err_sys(e, "tcp");
 	if (http_listen(f->http, take_fd(&listener), false, e) < 0)
 		return -1;
-	hang_up(f);
-	f->client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (connect(f->client, (struct sockaddr *)&at, len) < 0)
+	toy_hang_up(f);
+	int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (connect(client, (struct sockaddr *)&at, len) < 0)
 		return err_sys(e, "connect");
-	f->reader = (struct watch){ .fd = f->client, .on_ready = on_readable };
-	f->is_closed = false;
-	return loop_watch(f->loop, &f->reader, EPOLLIN, e);
+	return toy_use(f, client, e);
 }
 
 TEST(over_tcp_only_names_of_this_machine_are_answered)
@@ -878,12 +607,12 @@ TEST(over_tcp_only_names_of_this_machine_are_answered)
 	FIXTURE;
 
 	CHECK_OK(connect_by_tcp(&f, &e));
-	CHECK_OK(ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e));
+	CHECK_OK(toy_ask(&f, "GET /echo/1 " HEAD "\r\n", "\"id\"", &e));
 	CHECK_GOT("200 OK");
-	CHECK_OK(ask(&f, "GET /echo/1 HTTP/1.1\r\nHost: evil.example\r\n\r\n", "}}", &e));
+	CHECK_OK(toy_ask(&f, "GET /echo/1 HTTP/1.1\r\nHost: evil.example\r\n\r\n", "}}", &e));
 	CHECK_GOT("403 Forbidden");
 	CHECK_GOT("\"code\":\"denied\"");
-	CHECK_OK(ask(&f, "GET /echo/1 HTTP/1.0\r\n\r\n", "}}", &e));
+	CHECK_OK(toy_ask(&f, "GET /echo/1 HTTP/1.0\r\n\r\n", "}}", &e));
 	CHECK_GOT("403 Forbidden");
 }
 
@@ -892,9 +621,9 @@ TEST(a_tcp_client_that_goes_is_noticed_at_once)
 	FIXTURE;
 
 	CHECK_OK(connect_by_tcp(&f, &e));
-	post(&f, "GET /later " HEAD "\r\n");
+	toy_post(&f, "GET /later " HEAD "\r\n");
 	CHECK_SOON(f.waiting);
-	hang_up(&f);
+	toy_hang_up(&f);
 	CHECK_SOON(f.gone == 1);
 	CHECK_SOON(http_state(f.http).connections == 0);
 }
