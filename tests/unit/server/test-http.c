@@ -41,7 +41,8 @@ TEST(a_body_may_come_in_pieces_and_in_chunks)
 
 	buf_reset(&f.got);
 	toy_post(&f,
-		 "POST /measure " HEAD "Content-Type: application/json\r\nContent-Length: 6\r\n\r\nab");
+		 "POST /measure " HEAD "Content-Type: application/json\r\n"
+		 "Content-Length: 6\r\n\r\nab");
 	CHECK_OK(toy_pump(&f, "never", 20, &e));
 	CHECK_OK(toy_ask(&f, "cdef", "\"len\":6}", &e));
 	CHECK_GOT("200 OK");
